@@ -1,0 +1,33 @@
+"""Hot path. What a preprocessor makes of one input."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+@dataclass(slots=True)
+class Features:
+    """One input, ready to be packed into a batch.
+
+    Attributes:
+        token_ids: Int64 array `[tokens]`, special tokens included, no padding, already truncated.
+        type_ids: Int64 array `[tokens]`, or None where all are 0.
+        prompt_tokens: Leading tokens that belong to the prompt (special tokens at the front included);
+            0 if there is no prompt or pooling includes it.
+        truncated: True if the input was cut.
+    """
+
+    token_ids: NDArray[np.int64]
+    type_ids: NDArray[np.int64] | None = None
+    prompt_tokens: int = 0
+    truncated: bool = False
+
+    @property
+    def cost(self) -> int:
+        """Tokens it takes in a batch."""
+        return len(self.token_ids)

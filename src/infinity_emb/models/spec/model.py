@@ -1,0 +1,153 @@
+"""What a checkpoint says of itself, as plain frozen values."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from infinity_emb.types import Task
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from infinity_emb.models.hub.checkpoint import Checkpoint
+
+
+class PoolingMode(str, enum.Enum):
+    """How token states become one vector; several modes are concatenated in this order."""
+
+    CLS = "cls"
+    MAX = "max"
+    MEAN = "mean"
+    MEAN_SQRT_LEN = "mean_sqrt_len_tokens"
+    WEIGHTED_MEAN = "weightedmean"
+    LAST_TOKEN = "lasttoken"  # noqa: S105 - a pooling mode, not a secret
+
+
+class Activation(str, enum.Enum):
+    """Element-wise function of a Dense module or of a scorer's logits."""
+
+    IDENTITY = "identity"
+    TANH = "tanh"
+    SIGMOID = "sigmoid"
+    SOFTMAX = "softmax"
+    RELU = "relu"
+    GELU = "gelu"
+    SILU = "silu"
+
+
+@dataclass(frozen=True, slots=True)
+class PoolingSpec:
+    """Pooling module.
+
+    Attributes:
+        modes: In the fixed order of `PoolingMode`.
+        include_prompt: False leaves the prompt's tokens out of the mean.
+    """
+
+    modes: tuple[PoolingMode, ...]
+    include_prompt: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class DenseSpec:
+    """Linear layer after pooling: `activation(x @ W.T + b)`.
+
+    Attributes:
+        in_features: Length of its input.
+        out_features: Length of its output.
+        bias: Whether `linear.bias` exists.
+        activation: Applied to the result.
+        weights: Safetensors file with `linear.weight` `[out, in]` and `linear.bias` `[out]`.
+        on_tokens: True if it acts on token states (before pooling) instead of the pooled vector.
+    """
+
+    in_features: int
+    out_features: int
+    bias: bool
+    activation: Activation
+    weights: Path
+    on_tokens: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LayerNormSpec:
+    """Layer normalisation of the pooled vector.
+
+    Attributes:
+        size: Length of the vector.
+        weights: Safetensors file with `norm.weight` and `norm.bias`.
+    """
+
+    size: int
+    weights: Path
+
+
+@dataclass(frozen=True, slots=True)
+class NormalizeSpec:
+    """Division by the L2 norm."""
+
+
+ModuleSpec: TypeAlias = "PoolingSpec | DenseSpec | LayerNormSpec | NormalizeSpec"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSpec:
+    """A checkpoint, read and checked.
+
+    Attributes:
+        checkpoint: Where the files are.
+        folder: Folder of the transformer itself (config.json, weights, tokenizer).
+        config: Parsed `config.json`.
+        model_type: Its `model_type`.
+        architecture: First entry of its `architectures`, or "".
+        weights: Safetensors files of the transformer (several if sharded).
+        task: What the checkpoint is for.
+        modules: What follows the transformer, in order; empty for scorers.
+        hidden_size: Width of a token state.
+        dim: Length of the returned vector; 0 for scorers.
+        max_length: Longest input in tokens, special tokens included.
+        do_lower_case: Lower-case the text before the tokenizer sees it.
+        padding_side: The tokenizer's own.
+        truncation_side: The tokenizer's own.
+        prompts: Prompt name → text.
+        default_prompt_name: Prompt used when none is asked for.
+        similarity_fn: cosine, dot, euclidean or manhattan.
+        truncate_dim: Dimensions kept by default, or None.
+        labels: Label names in logit order (scorers).
+        activation: What turns logits into scores by default (scorers).
+        notes: Facts worth showing at start-up, such as a guessed pooling.
+    """
+
+    checkpoint: Checkpoint
+    folder: Path
+    config: dict[str, Any]
+    model_type: str
+    architecture: str
+    weights: tuple[Path, ...]
+    task: Task
+    modules: tuple[ModuleSpec, ...]
+    hidden_size: int
+    dim: int
+    max_length: int
+    do_lower_case: bool = False
+    padding_side: str = "right"
+    truncation_side: str = "right"
+    prompts: dict[str, str] = field(default_factory=dict)
+    default_prompt_name: str | None = None
+    similarity_fn: str = "cosine"
+    truncate_dim: int | None = None
+    labels: tuple[str, ...] = ()
+    activation: Activation = Activation.IDENTITY
+    notes: tuple[str, ...] = ()
+
+    @property
+    def pooling(self) -> PoolingSpec | None:
+        """The pooling module, None for scorers."""
+        return next((module for module in self.modules if isinstance(module, PoolingSpec)), None)
+
+    @property
+    def normalized(self) -> bool:
+        """True if the last module makes unit vectors."""
+        return bool(self.modules) and isinstance(self.modules[-1], NormalizeSpec)
