@@ -1,0 +1,9 @@
+"""From a checkpoint to an ONNX graph that takes packed rows and returns one vector, or its logits, per text."""
+
+from __future__ import annotations
+
+from infinity_emb.models.graph.build import build_graph
+from infinity_emb.models.graph.graph import Graph
+from infinity_emb.models.graph.registry import has_builder, supported_model_types
+
+__all__ = ["Graph", "build_graph", "has_builder", "supported_model_types"]

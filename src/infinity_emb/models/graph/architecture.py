@@ -1,0 +1,43 @@
+"""The contract of an architecture: how token ids become token states, and token states become logits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from infinity_emb.errors import CheckpointError
+
+if TYPE_CHECKING:
+    from infinity_emb.models.graph.builder import GraphBuilder
+
+Config: TypeAlias = "dict[str, Any]"
+Encode: TypeAlias = "Callable[[GraphBuilder, Config], str]"
+Score: TypeAlias = "Callable[[GraphBuilder, Config, str, int], str]"
+
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """One family of checkpoints.
+
+    Attributes:
+        encode: `(builder, config) -> hidden`, float32 `[slots, hidden]`.
+        score: `(builder, config, hidden, labels) -> logits`, float32 `[segments, labels]`;
+            None where the family has no sequence classification head.
+        prefixes: Prefixes that a wrapping class puts before tensor names.
+    """
+
+    encode: Encode
+    score: Score | None
+    prefixes: tuple[str, ...]
+
+
+def require_config(config: Config, name: str) -> Any:
+    """A value of config.json that the architecture cannot do without; raises `CheckpointError`."""
+    if config.get(name) is None:
+        raise CheckpointError(
+            f"config.json has no {name!r}, which the architecture {config.get('model_type')!r} needs. "
+            "Download the repository again or add the value.",
+            param=f"config.json: {name}",
+        )
+    return config[name]

@@ -1,0 +1,37 @@
+"""Puts a model's graph together: token states by architecture, then its modules or its scoring head."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from infinity_emb.errors import CheckpointError
+from infinity_emb.models.graph.builder import GraphBuilder
+from infinity_emb.models.graph.heads import apply_modules
+from infinity_emb.models.graph.registry import architecture
+from infinity_emb.models.graph.tensors import Tensors
+from infinity_emb.types import Task
+
+if TYPE_CHECKING:
+    from infinity_emb.models.graph.graph import Graph
+    from infinity_emb.models.spec.model import ModelSpec
+
+
+def build_graph(spec: ModelSpec) -> Graph:
+    """Build the graph of a checkpoint; nothing of the weights is read or copied.
+
+    Raises:
+        CheckpointError: No builder for the architecture, or tensors that do not fit the config.
+    """
+    family = architecture(spec.model_type)
+    builder = GraphBuilder(Tensors(spec.weights, family.prefixes))
+    hidden = family.encode(builder, spec.config)
+    if spec.task is Task.EMBED:
+        vectors, width = apply_modules(builder, spec, hidden)
+        return builder.finish(vectors, "embedding", width)
+    if family.score is None:
+        raise CheckpointError(
+            f"The graph builder for {spec.model_type!r} knows no scoring head. Use --engine torch for this model.",
+            param="config.json: architectures",
+        )
+    labels = len(spec.labels)
+    return builder.finish(family.score(builder, spec.config, hidden, labels), "logits", labels)

@@ -1,0 +1,203 @@
+"""Writes ONNX nodes; the vocabulary in which architectures are spelled."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from infinity_emb.errors import CheckpointError
+from infinity_emb.models.graph.graph import Graph, Weight
+
+if TYPE_CHECKING:
+    from infinity_emb.models.graph.tensors import Location, Tensors
+
+OPSET = 20
+IR_VERSION = 10
+
+# name → (onnx type, symbolic shape); see the table in backends/base.py
+INPUTS: dict[str, tuple[int, tuple[str, ...]]] = {
+    "input_ids": (TensorProto.INT64, ("rows", "width")),
+    "segment_ids": (TensorProto.INT64, ("rows", "width")),
+    "position_ids": (TensorProto.INT64, ("rows", "width")),
+    "token_type_ids": (TensorProto.INT64, ("rows", "width")),
+    "pool_weights": (TensorProto.FLOAT, ("segments", "slots")),
+    "position_weights": (TensorProto.FLOAT, ("segments", "slots")),
+    "first_index": (TensorProto.INT64, ("segments",)),
+    "last_index": (TensorProto.INT64, ("segments",)),
+    "token_index": (TensorProto.INT64, ("segments", "longest")),
+}
+
+GELU_NAMES = {"gelu": "none", "gelu_new": "tanh", "gelu_fast": "tanh", "gelu_pytorch_tanh": "tanh"}
+SIMPLE_ACTIVATIONS = {"relu": "Relu", "tanh": "Tanh", "sigmoid": "Sigmoid"}
+
+
+class GraphBuilder:
+    """Collects nodes and the weights they use; every method returns the name of a value."""
+
+    def __init__(self, tensors: Tensors) -> None:
+        self.tensors = tensors
+        self._nodes: list[onnx.NodeProto] = []
+        self._constants: dict[tuple[str, tuple[int, ...], bytes], onnx.TensorProto] = {}
+        self._weights: dict[str, tuple[Location, Weight]] = {}
+        self._casts: dict[str, str] = {}
+        self._inputs: dict[str, None] = {}
+        self._count = 0
+
+    def input(self, name: str) -> str:
+        """Ask for one of the arrays of `INPUTS`."""
+        self._inputs[name] = None
+        return name
+
+    def node(self, operator: str, inputs: list[str], **attributes: Any) -> str:
+        """Add one operator with one output."""
+        self._count += 1
+        output = f"{operator.lower()}_{self._count}"
+        self._nodes.append(helper.make_node(operator, inputs, [output], name=output, **attributes))
+        return output
+
+    def constant(self, value: Any, dtype: type[np.generic]) -> str:
+        """A small constant inside the graph, shared by value."""
+        array = np.asarray(value, dtype=dtype)
+        key = (array.dtype.str, array.shape, array.tobytes())
+        if key not in self._constants:
+            self._constants[key] = numpy_helper.from_array(array, f"constant_{len(self._constants)}")
+        return str(self._constants[key].name)
+
+    def number(self, value: float) -> str:
+        """A float32 scalar."""
+        return self.constant(value, np.float32)
+
+    def ints(self, *values: int) -> str:
+        """An int64 vector, for shapes and axes."""
+        return self.constant(values, np.int64)
+
+    def weight(self, name: str, shape: tuple[int, ...] | None = None, source: Tensors | None = None) -> str:
+        """A tensor of the checkpoint (or of `source`) as float32; checked against `shape` where it is known.
+
+        Raises:
+            CheckpointError: It is missing or has another shape.
+        """
+        source = source or self.tensors
+        full_name, location = source.find(name)
+        if shape is not None and location.shape != shape:
+            raise CheckpointError(
+                f"The tensor {full_name!r} in {location.file.name} has shape {list(location.shape)}, but config.json "
+                f"says {list(shape)}. The files do not belong together; download the repository again.",
+                param=full_name,
+            )
+        full_name = source.scope + full_name
+        if full_name not in self._weights:
+            self._weights[full_name] = (location, source.weight(location))
+        if self._weights[full_name][1].onnx_type == TensorProto.FLOAT:
+            return full_name
+        if full_name not in self._casts:
+            self._casts[full_name] = self.node("Cast", [full_name], to=TensorProto.FLOAT)
+        return self._casts[full_name]
+
+    def linear(self, value: str, name: str, shape: tuple[int, int] | None = None, *, bias: bool = True) -> str:
+        """`value @ W.T + b`, in the layout Hugging Face stores; `shape` is `(out, in)`."""
+        inputs = [value, self.weight(f"{name}.weight", shape)]
+        if bias:
+            inputs.append(self.weight(f"{name}.bias", shape[:1] if shape else None))
+        return self.node("Gemm", inputs, transB=1)
+
+    def layer_norm(self, value: str, name: str, epsilon: float, *, bias: bool = True) -> str:
+        """Layer normalisation over the last axis."""
+        inputs = [value, self.weight(f"{name}.weight")]
+        if bias:
+            inputs.append(self.weight(f"{name}.bias"))
+        return self.node("LayerNormalization", inputs, axis=-1, epsilon=epsilon)
+
+    def activation(self, value: str, name: str) -> str:
+        """An activation by its name in config.json."""
+        if name in GELU_NAMES:
+            return self.node("Gelu", [value], approximate=GELU_NAMES[name])
+        if name in SIMPLE_ACTIVATIONS:
+            return self.node(SIMPLE_ACTIVATIONS[name], [value])
+        if name in {"silu", "swish"}:
+            return self.node("Mul", [value, self.node("Sigmoid", [value])])
+        if name == "identity":
+            return value
+        known = sorted([*GELU_NAMES, *SIMPLE_ACTIVATIONS, "silu", "swish", "identity"])
+        raise CheckpointError(
+            f"The activation {name!r} is not supported by the graph builder; known are {', '.join(known)}. "
+            "Use --engine torch for this model.",
+            param="config.json: hidden_act",
+        )
+
+    def add(self, *values: str) -> str:
+        """Sum of several values."""
+        total = values[0]
+        for value in values[1:]:
+            total = self.node("Add", [total, value])
+        return total
+
+    def gather(self, table: str, index: str) -> str:
+        """Rows of a table."""
+        return self.node("Gather", [table, index], axis=0)
+
+    def flatten(self, value: str) -> str:
+        """`[rows, width]` → `[slots]`."""
+        return self.node("Reshape", [value, self.ints(-1)])
+
+    def l2_normalize(self, value: str) -> str:
+        """`x / max(‖x‖₂, 1e-12)` along the last axis, as `torch.nn.functional.normalize`."""
+        norm = self.node("ReduceL2", [value, self.ints(-1)], keepdims=1)
+        return self.node("Div", [value, self.node("Max", [norm, self.number(1e-12)])])
+
+    def finish(self, value: str, output: str, width: int) -> Graph:
+        """Close the graph; `value` becomes its output."""
+        self._nodes.append(helper.make_node("Identity", [value], [output], name=output))
+        inputs = [helper.make_tensor_value_info(name, *_symbolic(name)) for name in self._inputs]
+        outputs = [helper.make_tensor_value_info(output, TensorProto.FLOAT, ["segments", width])]
+        constants = list(self._constants.values())
+        external = [_external(name, location, weight) for name, (location, weight) in self._weights.items()]
+        handed_in = [
+            helper.make_tensor_value_info(name, weight.onnx_type, list(location.shape))
+            for name, (location, weight) in self._weights.items()
+        ]
+        return Graph(
+            with_initializers=_serialize(self._nodes, inputs, outputs, [*constants, *external]),
+            with_inputs=_serialize(self._nodes, [*inputs, *handed_in], outputs, constants),
+            weights={name: weight for name, (_, weight) in self._weights.items()},
+            inputs=tuple(self._inputs),
+            output=output,
+            width=width,
+        )
+
+
+def attention_scale(head_size: int) -> float:
+    """`1/√d`, Vaswani et al. 2017, equation 1."""
+    return 1.0 / math.sqrt(head_size)
+
+
+def _symbolic(name: str) -> tuple[int, list[str]]:
+    dtype, shape = INPUTS[name]
+    return dtype, list(shape)
+
+
+def _external(name: str, location: Location, weight: Weight) -> onnx.TensorProto:
+    tensor = TensorProto(name=name, data_type=weight.onnx_type, dims=location.shape)
+    tensor.data_location = TensorProto.EXTERNAL
+    for key, value in (
+        ("location", location.file.name),
+        ("offset", str(location.info.start)),
+        ("length", str(location.info.stop - location.info.start)),
+    ):
+        tensor.external_data.add(key=key, value=value)
+    return tensor
+
+
+def _serialize(
+    nodes: list[onnx.NodeProto],
+    inputs: list[onnx.ValueInfoProto],
+    outputs: list[onnx.ValueInfoProto],
+    initializers: list[onnx.TensorProto],
+) -> bytes:
+    graph = helper.make_graph(nodes, "model", inputs, outputs, initializers)
+    opsets = [helper.make_opsetid("", OPSET)]
+    return bytes(helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION).SerializeToString())

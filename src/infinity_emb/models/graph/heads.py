@@ -1,0 +1,84 @@
+"""What follows the token states of an embedder: pooling, Dense, LayerNorm, Normalize, as graph nodes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from infinity_emb.errors import CheckpointError
+from infinity_emb.models.graph.tensors import Tensors
+from infinity_emb.models.spec.model import (
+    Activation,
+    DenseSpec,
+    LayerNormSpec,
+    ModelSpec,
+    ModuleSpec,
+    NormalizeSpec,
+    PoolingMode,
+    PoolingSpec,
+)
+
+if TYPE_CHECKING:
+    from infinity_emb.models.graph.builder import GraphBuilder
+
+LAYER_NORM_EPSILON = 1e-5  # default of torch.nn.LayerNorm
+
+
+def apply_modules(builder: GraphBuilder, spec: ModelSpec, hidden: str) -> tuple[str, int]:
+    """Turn token states `[slots, hidden]` into `(vectors [segments, dim], dim)`."""
+    value, width = hidden, spec.hidden_size
+    for module in spec.modules:
+        value, width = _apply(builder, module, value, width)
+    return value, width
+
+
+def _apply(builder: GraphBuilder, module: ModuleSpec, value: str, width: int) -> tuple[str, int]:
+    if isinstance(module, PoolingSpec):
+        return pool(builder, module, value), width * len(module.modes)
+    if isinstance(module, DenseSpec):
+        return _dense(builder, module, value), module.out_features
+    if isinstance(module, LayerNormSpec):
+        source = _module_tensors(module)
+        inputs = [value, builder.weight("norm.weight", (width,), source), builder.weight("norm.bias", (width,), source)]
+        return builder.node("LayerNormalization", inputs, axis=-1, epsilon=LAYER_NORM_EPSILON), width
+    if isinstance(module, NormalizeSpec):
+        return builder.l2_normalize(value), width
+    raise CheckpointError(f"The module {type(module).__name__} has no graph builder. This is a bug.")
+
+
+def pool(builder: GraphBuilder, module: PoolingSpec, hidden: str) -> str:
+    """One vector a segment; several modes are concatenated in the order of `PoolingMode`."""
+    parts = [_pool_one(builder, mode, hidden) for mode in module.modes]
+    return parts[0] if len(parts) == 1 else builder.node("Concat", parts, axis=-1)
+
+
+def _pool_one(builder: GraphBuilder, mode: PoolingMode, hidden: str) -> str:
+    if mode is PoolingMode.CLS:
+        return builder.gather(hidden, builder.input("first_index"))
+    if mode is PoolingMode.LAST_TOKEN:
+        return builder.gather(hidden, builder.input("last_index"))
+    if mode is PoolingMode.MAX:
+        tokens = builder.gather(hidden, builder.input("token_index"))
+        return builder.node("ReduceMax", [tokens, builder.ints(1)], keepdims=0)
+    weights = builder.input("position_weights" if mode is PoolingMode.WEIGHTED_MEAN else "pool_weights")
+    total = builder.node("MatMul", [weights, hidden])
+    count = builder.node("ReduceSum", [weights, builder.ints(1)], keepdims=1)
+    count = builder.node("Max", [count, builder.number(1e-9)])
+    if mode is PoolingMode.MEAN_SQRT_LEN:
+        count = builder.node("Sqrt", [count])
+    return builder.node("Div", [total, count])
+
+
+def _dense(builder: GraphBuilder, module: DenseSpec, value: str) -> str:
+    source = _module_tensors(module)
+    shape = (module.out_features, module.in_features)
+    inputs = [value, builder.weight("linear.weight", shape, source)]
+    if module.bias:
+        inputs.append(builder.weight("linear.bias", shape[:1], source))
+    result = builder.node("Gemm", inputs, transB=1)
+    if module.activation is Activation.SOFTMAX:
+        return builder.node("Softmax", [result], axis=-1)
+    return builder.activation(result, module.activation.value)
+
+
+def _module_tensors(module: DenseSpec | LayerNormSpec) -> Tensors:
+    return Tensors([module.weights], scope=f"{module.weights.parent.name}/")

@@ -1,0 +1,43 @@
+"""`model_type` of config.json → the architecture that builds its graph, loaded when chosen."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+from infinity_emb.errors import CheckpointError
+
+if TYPE_CHECKING:
+    from infinity_emb.models.graph.architecture import Architecture
+
+_PACKAGE = "infinity_emb.models.graph"
+_ARCHITECTURES: dict[str, str] = {
+    "bert": f"{_PACKAGE}.bert:BERT",
+    "camembert": f"{_PACKAGE}.bert:ROBERTA",
+    "electra": f"{_PACKAGE}.bert:ELECTRA",
+    "roberta": f"{_PACKAGE}.bert:ROBERTA",
+    "xlm-roberta": f"{_PACKAGE}.bert:ROBERTA",
+}
+
+
+def has_builder(model_type: str) -> bool:
+    """Whether a graph can be built without torch."""
+    return model_type in _ARCHITECTURES
+
+
+def supported_model_types() -> tuple[str, ...]:
+    """Every `model_type` with a builder."""
+    return tuple(sorted(_ARCHITECTURES))
+
+
+def architecture(model_type: str) -> Architecture:
+    """Load an architecture; raises `CheckpointError` if there is no builder for it."""
+    if model_type not in _ARCHITECTURES:
+        raise CheckpointError(
+            f"There is no graph builder for the architecture {model_type!r} (there is one for "
+            f"{', '.join(supported_model_types())}). Use --engine torch, which runs all that transformers runs.",
+            param="config.json: model_type",
+        )
+    module, _, name = _ARCHITECTURES[model_type].partition(":")
+    found: Architecture = getattr(importlib.import_module(module), name)
+    return found
