@@ -6,12 +6,11 @@ import enum
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from infinity_emb.types import Task
-
 if TYPE_CHECKING:
     from pathlib import Path
 
     from infinity_emb.models.hub.checkpoint import Checkpoint
+    from infinity_emb.types import Task
 
 
 class PoolingMode(str, enum.Enum):

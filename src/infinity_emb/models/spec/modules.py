@@ -1,0 +1,161 @@
+"""Reads modules.json, in both generations of its type names, into the chain that follows the transformer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from infinity_emb.errors import CheckpointError
+from infinity_emb.models.spec.files import check_inside
+from infinity_emb.models.spec.layers import TOKENS, acts_on, read_dense, read_layer_norm, read_normalize
+from infinity_emb.models.spec.model import DenseSpec, NormalizeSpec, PoolingMode, PoolingSpec
+from infinity_emb.models.spec.pooling import read_pooling
+from infinity_emb.types import PoolingMethod
+
+if TYPE_CHECKING:
+    from infinity_emb.models.spec.files import ConfigFile, Repository
+    from infinity_emb.models.spec.model import ModuleSpec
+
+FILE = "modules.json"
+SUPPORTED = ("Transformer", "Pooling", "Dense", "LayerNorm", "Dropout", "Normalize")
+_OVERRIDES = {PoolingMethod.MEAN: PoolingMode.MEAN, PoolingMethod.CLS: PoolingMode.CLS}
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleEntry:
+    """One row of modules.json.
+
+    Attributes:
+        kind: Class name without its path, one of `SUPPORTED`.
+        folder: Where its files are, relative to the repository.
+    """
+
+    kind: str
+    folder: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """What follows the transformer, and the widths that flow through it.
+
+    Attributes:
+        token_width: Width of a token state at this point.
+        vector_width: Width of the pooled vector; 0 before pooling.
+        modules: Read so far.
+        notes: For the start-up block.
+    """
+
+    token_width: int
+    vector_width: int = 0
+    modules: tuple[ModuleSpec, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def read_entries(repository: Repository) -> tuple[ModuleEntry, ...] | None:
+    """The rows of modules.json; None if the repository has none.
+
+    Raises:
+        CheckpointError: A malformed row, an unsupported module, or a path outside the repository.
+    """
+    rows = repository.json(FILE)
+    if rows is None:
+        return None
+    if not isinstance(rows, list) or not rows:
+        raise CheckpointError(f"{FILE}: expected a list with at least one module.", param=FILE)
+    entries = tuple(_entry(position, row) for position, row in enumerate(rows))
+    transformers = sum(entry.kind == "Transformer" for entry in entries)
+    if entries[0].kind != "Transformer" or transformers != 1:
+        raise CheckpointError(f"{FILE}: exactly one Transformer, in the first place, is supported.", param=FILE)
+    return entries
+
+
+def read_chain(
+    repository: Repository, entries: tuple[ModuleEntry, ...], hidden_size: int, pooling: PoolingMethod
+) -> Chain:
+    """Read what follows the transformer, and check that each module fits the one before.
+
+    Raises:
+        CheckpointError: A module's configuration or weights are wrong.
+    """
+    chain = Chain(hidden_size)
+    for entry in entries[1:]:
+        chain = _extend(repository, chain, entry, pooling)
+    if not chain.vector_width:
+        raise CheckpointError(f"{FILE}: no Pooling module, so there is no vector. Add one.", param=FILE)
+    return chain
+
+
+def plain_chain(hidden_size: int, mode: PoolingMode) -> Chain:
+    """Pooling and unit vectors, for a repository that says nothing."""
+    note = f"no {FILE} for an embedder: {mode.value} pooling and unit vectors are assumed"
+    return Chain(hidden_size, hidden_size, (PoolingSpec((mode,)), NormalizeSpec()), (note,))
+
+
+def override_mode(pooling: PoolingMethod) -> PoolingMode | None:
+    """The mode that `--pooling-method` asks for; None is what the repository says."""
+    return _OVERRIDES.get(pooling)
+
+
+def _entry(position: int, row: Any) -> ModuleEntry:
+    field = f"[{position}]"
+    match row:
+        case {"type": str(path), "path": str(folder)}:
+            pass
+        case _:
+            raise CheckpointError(
+                f"{FILE}: {field}: expected an object with the strings `type` and `path`.", param=f"{FILE}:{field}"
+            )
+    root, _, _ = path.partition(".")
+    kind = path.rpartition(".")[2]
+    if root != "sentence_transformers" or kind not in SUPPORTED:
+        raise CheckpointError(
+            f"{FILE}: {field}: the module type {path!r} is not supported. "
+            f"Supported modules of sentence_transformers: {', '.join(SUPPORTED)}.",
+            param=f"{FILE}:{field}.type",
+        )
+    return ModuleEntry(kind, check_inside(FILE, f"{field}.path", folder))
+
+
+def _extend(repository: Repository, chain: Chain, entry: ModuleEntry, pooling: PoolingMethod) -> Chain:
+    """Read one more module."""
+    config = repository.config(f"{entry.folder}/config.json", required=entry.kind in {"Pooling", "Dense", "LayerNorm"})
+    if entry.kind == "Pooling":
+        return _add_pooling(chain, config, pooling)
+    if entry.kind == "Dense" and acts_on(config) == TOKENS:
+        if chain.vector_width:
+            raise config.error("module_input_name", "a Dense module for token states must come before Pooling.")
+        dense = read_dense(repository, entry.folder, config, chain.token_width)
+        return replace(chain, token_width=dense.out_features, modules=(*chain.modules, dense))
+    if entry.kind == "Dropout":  # does nothing at inference
+        return chain
+    if not chain.vector_width:
+        raise config.error("", f"{entry.kind} needs a pooled vector, but no Pooling module comes before it.")
+    return _add_layer(repository, chain, entry, config)
+
+
+def _add_pooling(chain: Chain, config: ConfigFile, pooling: PoolingMethod) -> Chain:
+    if chain.vector_width:
+        raise config.error("", "a second Pooling module is not supported.")
+    spec = read_pooling(config, chain.token_width)
+    mode = override_mode(pooling)
+    notes = chain.notes
+    if mode is not None and spec.modes != (mode,):
+        stated = "+".join(known.value for known in spec.modes)
+        notes = (*notes, f"pooling {mode.value} was asked for; the repository says {stated}")
+        spec = PoolingSpec((mode,), spec.include_prompt)
+    width = chain.token_width * len(spec.modes)
+    return replace(chain, vector_width=width, modules=(*chain.modules, spec), notes=notes)
+
+
+def _add_layer(repository: Repository, chain: Chain, entry: ModuleEntry, config: ConfigFile) -> Chain:
+    spec: ModuleSpec
+    width = chain.vector_width
+    if entry.kind == "Dense":
+        spec = read_dense(repository, entry.folder, config, width)
+    elif entry.kind == "LayerNorm":
+        spec = read_layer_norm(repository, entry.folder, config, width)
+    else:
+        spec = read_normalize(config)
+    if isinstance(spec, DenseSpec):
+        width = spec.out_features
+    return replace(chain, vector_width=width, modules=(*chain.modules, spec))
