@@ -1,0 +1,1 @@
+"""What an operator may set: options declared once, where their values come from, and the log."""
