@@ -13,7 +13,21 @@ if TYPE_CHECKING:
     FloatArray: TypeAlias = NDArray[np.float32]
 
 
-class _Named(str, enum.Enum):
+class _AnyCase(enum.EnumMeta):
+    """Members answer to their lower-case names too (`Device.cpu`), as code written for the original spells them."""
+
+    if not TYPE_CHECKING:  # our own code keeps to the checked spelling
+
+        def __getattr__(cls, name: str) -> _Named:
+            if not name.startswith("_") and name.upper() in cls._member_map_:
+                return cls._member_map_[name.upper()]
+            raise AttributeError(f"{cls.__name__} has no member {name!r}")
+
+        def __getitem__(cls, name: str) -> _Named:
+            return super().__getitem__(name.upper())
+
+
+class _Named(str, enum.Enum, metaclass=_AnyCase):
     """A string enumeration whose members print as their value."""
 
     def __str__(self) -> str:
@@ -232,6 +246,24 @@ class RerankReturnType(NamedTuple):
 
 class ClassifyReturnElement(dict[str, "str | float"]):
     """One row of the Python `classify` result: keys `label` and `score`."""
+
+
+class TokenInfo(NamedTuple):
+    """One token of a text, for people and `/tokenize`.
+
+    Attributes:
+        id: Number in the vocabulary.
+        text: The part of the text it stands for; the token's own name if it is special.
+        special: True if the tokenizer added it.
+        start: Offset of its first byte in the UTF-8 text (prompt included), None if it is special.
+        stop: Offset after its last byte, None if it is special.
+    """
+
+    id: int
+    text: str
+    special: bool
+    start: int | None
+    stop: int | None
 
 
 @dataclass(frozen=True, slots=True)

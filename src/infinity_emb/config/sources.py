@@ -50,13 +50,14 @@ def convert_at(option: Option, value: object, origin: str) -> Any:
 def read_variable(option: Option, variables: Mapping[str, str]) -> tuple[Given | None, tuple[str, ...]]:
     """The values that the environment holds for an option, and warnings about them.
 
-    An empty variable counts as not set, unless the option takes one text, for which empty is a value.
+    An empty variable counts as not set, unless the option takes one text or one list, for which empty is a value.
 
     Raises:
         ConfigurationError: A value is wrong.
     """
     text = variables.get(option.variable)
-    if text is None or (not text and not (option.arity is Arity.ONE and option.kind is str and not option.optional)):
+    empty_is_value = option.arity is Arity.ONE and (option.comma or (option.kind is str and not option.optional))
+    if text is None or not (text or empty_is_value):
         return None, ()
     pieces = [text] if option.arity is Arity.ONE else text.removesuffix(LIST_SEPARATOR).split(LIST_SEPARATOR)
     warnings: list[str] = []

@@ -1,0 +1,82 @@
+"""The block that is shown when the server is ready."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from infinity_emb.types import Task
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from infinity_emb.types import ModelCard
+
+_NAME_WIDTH = 10
+
+_FIRST_REQUEST: dict[Task, tuple[str, dict[str, object]]] = {
+    Task.EMBED: ("/v1/embeddings", {"input": ["Hello, world"]}),
+    Task.RERANK: ("/rerank", {"query": "capital of France", "documents": ["Paris is in France", "Cats purr"]}),
+    Task.CLASSIFY: ("/classify", {"input": ["I like this"]}),
+}
+
+
+def render(cards: Sequence[ModelCard], urls: Sequence[str]) -> str:
+    """The whole block: every model, where the server answers, what to try next.
+
+    Args:
+        cards: The models, in the order they were given.
+        urls: Addresses of the server; the first one is used in the examples.
+    """
+    blocks = ["\n".join(_model(card)) for card in cards]
+    url = urls[0]
+    addresses = [_row("URL", address) for address in urls]
+    if not url.startswith("unix:"):
+        addresses.append(_row("docs", f"{url}/docs"))
+    blocks += ["\n".join(addresses), "\n".join(["  Try next", *_next_steps(cards, url)])]
+    return "\n" + "\n\n".join(blocks) + "\n"
+
+
+def _row(name: str, value: str) -> str:
+    return f"    {name:{_NAME_WIDTH}} {value}"
+
+
+def _model(card: ModelCard) -> list[str]:
+    rows = [f"  {card.served_name}"]
+    if card.served_name != card.model_id:
+        rows.append(_row("model", card.model_id))
+    rows.append(_row("source", card.source))
+    if card.revision:
+        rows.append(_row("revision", card.revision))
+    tasks = ", ".join(sorted(map(str, card.tasks)))
+    rows.append(_row("task", f"{tasks} ({', '.join(sorted(map(str, card.modalities)))})"))
+    rows.append(_row("engine", f"{card.backend} on {card.device}"))
+    rows.append(_row("dtype", card.dtype))
+    if card.dim:
+        length = ", unit length" if card.normalized else ""
+        rows.append(_row("vectors", f"{card.dim} numbers, pooling {card.pooling}{length}"))
+    if card.labels:
+        rows.append(_row("labels", ", ".join(card.labels[:8]) + (", …" if len(card.labels) > 8 else "")))
+    rows.append(_row("max length", f"{card.max_length} tokens"))
+    if card.prompts:
+        default = f" (default: {card.default_prompt_name})" if card.default_prompt_name else ""
+        rows.append(_row("prompts", ", ".join(card.prompts) + default))
+    return rows + [_row(name.replace("_", " "), str(value)) for name, value in card.extra.items()]
+
+
+def _next_steps(cards: Sequence[ModelCard], url: str) -> list[str]:
+    steps: list[str] = []
+    seen: set[Task] = set()
+    for card in cards:
+        for task in sorted(card.tasks - seen, key=str):
+            seen.add(task)
+            path, body = _FIRST_REQUEST[task]
+            named = body if len(cards) == 1 else {"model": card.served_name, **body}
+            steps.append(f"    curl {_target(url, path)} -H 'content-type: application/json' -d '{json.dumps(named)}'")
+    return steps
+
+
+def _target(url: str, path: str) -> str:
+    if url.startswith("unix:"):
+        return f"--unix-socket {url.removeprefix('unix:')} http://localhost{path}"
+    return url + path
