@@ -7,7 +7,7 @@ A text occupies consecutive slots of one row; a row holds one or several texts, 
 name                dtype      shape                 meaning
 ==================  =========  ====================  =======================================================
 input_ids           int64      [rows, width]         token ids; 0 in padding slots
-segment_ids         int64      [rows, width]         1, 2, … within a row; 0 in padding slots
+segment_ids         int64      [rows, width]         a number above 0 for each text; 0 in padding slots
 position_ids        int64      [rows, width]         0, 1, … within each text; 0 in padding slots
 token_type_ids      int64      [rows, width]         as the tokenizer says; 0 in padding slots
 pool_weights        float32    [segments, slots]     1 where a token counts for the mean (slots = rows·width)
@@ -17,7 +17,8 @@ last_index          int64      [segments]            slot of the last token of e
 token_index         int64      [segments, longest]   slots of each text's tokens; the last one repeated
 ==================  =========  ====================  =======================================================
 
-Arrays it gives back: `embedding` float32 `[segments, dim]`, or `logits` float32 `[segments, labels]`.
+Arrays it gives back: `embedding` float32 `[segments, dim]`, with `norm` `[segments, 1]` (the length each vector had
+before it was divided by it) where the model ends in Normalize; or `logits` float32 `[segments, labels]`.
 `segments` may be padded up by the collator (`Layout.segment_steps`); rows of padding segments are dropped by the caller.
 """
 

@@ -26,12 +26,11 @@ def build_graph(spec: ModelSpec) -> Graph:
     builder = GraphBuilder(Tensors(spec.weights, family.prefixes))
     hidden = family.encode(builder, spec.config)
     if spec.task is Task.EMBED:
-        vectors, width = apply_modules(builder, spec, hidden)
-        return builder.finish(vectors, "embedding", width)
+        return builder.finish(apply_modules(builder, spec, hidden))
     if family.score is None:
         raise CheckpointError(
             f"The graph builder for {spec.model_type!r} knows no scoring head. Use --engine torch for this model.",
             param="config.json: architectures",
         )
     labels = len(spec.labels)
-    return builder.finish(family.score(builder, spec.config, hidden, labels), "logits", labels)
+    return builder.finish({"logits": (family.score(builder, spec.config, hidden, labels), labels)})

@@ -144,16 +144,20 @@ class GraphBuilder:
         """`[rows, width]` → `[slots]`."""
         return self.node("Reshape", [value, self.ints(-1)])
 
-    def l2_normalize(self, value: str) -> str:
-        """`x / max(‖x‖₂, 1e-12)` along the last axis, as `torch.nn.functional.normalize`."""
+    def l2_norm(self, value: str) -> str:
+        """`max(‖x‖₂, 1e-12)` along the last axis; dividing by it is `torch.nn.functional.normalize`."""
         norm = self.node("ReduceL2", [value, self.ints(-1)], keepdims=1)
-        return self.node("Div", [value, self.node("Max", [norm, self.number(1e-12)])])
+        return self.node("Max", [norm, self.number(1e-12)])
 
-    def finish(self, value: str, output: str, width: int) -> Graph:
-        """Close the graph; `value` becomes its output."""
-        self._nodes.append(helper.make_node("Identity", [value], [output], name=output))
+    def finish(self, results: dict[str, tuple[str, int]]) -> Graph:
+        """Close the graph; `results` is output name → (value, width of a row)."""
+        for output, (value, _) in results.items():
+            self._nodes.append(helper.make_node("Identity", [value], [output], name=output))
         inputs = [helper.make_tensor_value_info(name, *_symbolic(name)) for name in self._inputs]
-        outputs = [helper.make_tensor_value_info(output, TensorProto.FLOAT, ["segments", width])]
+        outputs = [
+            helper.make_tensor_value_info(output, TensorProto.FLOAT, ["segments", width])
+            for output, (_, width) in results.items()
+        ]
         constants = list(self._constants.values())
         external = [_external(name, location, weight) for name, (location, weight) in self._weights.items()]
         handed_in = [
@@ -165,8 +169,7 @@ class GraphBuilder:
             with_inputs=_serialize(self._nodes, [*inputs, *handed_in], outputs, constants),
             weights={name: weight for name, (_, weight) in self._weights.items()},
             inputs=tuple(self._inputs),
-            output=output,
-            width=width,
+            outputs=tuple(results),
         )
 
 

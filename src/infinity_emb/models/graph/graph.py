@@ -32,13 +32,11 @@ class Graph:
         with_inputs: The same graph with the weights as inputs, for libraries that want to be handed constants.
         weights: Weight name → tensor.
         inputs: Names of the arrays the graph takes, as in `backends.base`.
-        output: Name of the array it returns: `embedding` or `logits`.
-        width: Length of one output row.
+        outputs: Names of the arrays it returns: `embedding` (and `norm`), or `logits`.
     """
 
     with_initializers: bytes
     with_inputs: bytes
     weights: dict[str, Weight]
     inputs: tuple[str, ...]
-    output: str
-    width: int
+    outputs: tuple[str, ...]

@@ -23,12 +23,15 @@ if TYPE_CHECKING:
 LAYER_NORM_EPSILON = 1e-5  # default of torch.nn.LayerNorm
 
 
-def apply_modules(builder: GraphBuilder, spec: ModelSpec, hidden: str) -> tuple[str, int]:
-    """Turn token states `[slots, hidden]` into `(vectors [segments, dim], dim)`."""
+def apply_modules(builder: GraphBuilder, spec: ModelSpec, hidden: str) -> dict[str, tuple[str, int]]:
+    """Turn token states `[slots, hidden]` into the outputs `embedding` and, if it is unit length, `norm`."""
     value, width = hidden, spec.hidden_size
-    for module in spec.modules:
+    for module in spec.modules[:-1] if spec.normalized else spec.modules:
         value, width = _apply(builder, module, value, width)
-    return value, width
+    if not spec.normalized:
+        return {"embedding": (value, width)}
+    norm = builder.l2_norm(value)
+    return {"embedding": (builder.node("Div", [value, norm]), width), "norm": (norm, 1)}
 
 
 def _apply(builder: GraphBuilder, module: ModuleSpec, value: str, width: int) -> tuple[str, int]:
@@ -41,7 +44,7 @@ def _apply(builder: GraphBuilder, module: ModuleSpec, value: str, width: int) ->
         inputs = [value, builder.weight("norm.weight", (width,), source), builder.weight("norm.bias", (width,), source)]
         return builder.node("LayerNormalization", inputs, axis=-1, epsilon=LAYER_NORM_EPSILON), width
     if isinstance(module, NormalizeSpec):
-        return builder.l2_normalize(value), width
+        return builder.node("Div", [value, builder.l2_norm(value)]), width
     raise CheckpointError(f"The module {type(module).__name__} has no graph builder. This is a bug.")
 
 

@@ -1,0 +1,28 @@
+"""Row widths and batch sizes that suit a device."""
+
+from __future__ import annotations
+
+from infinity_emb.backends.base import Layout
+
+CPU_BATCH_TOKENS = 512  # throughput of a CPU is flat from here on; more only adds latency
+GPU_BATCH_TOKENS = 16384
+
+
+def packed_layout(max_length: int, batch_tokens: int = CPU_BATCH_TOKENS) -> Layout:
+    """Several texts a row; widths double from 16 up to the longest text."""
+    return Layout(widths=_widths(16, max_length), batch_tokens=batch_tokens)
+
+
+def padded_layout(max_length: int, batch_tokens: int = CPU_BATCH_TOKENS, step: int = 16) -> Layout:
+    """One text a row; widths grow in small steps since every slot beyond the longest text is waste."""
+    widths = (*range(step, max_length, step), max_length)
+    return Layout(widths=widths, batch_tokens=batch_tokens, segments_per_row=1)
+
+
+def _widths(smallest: int, largest: int) -> tuple[int, ...]:
+    widths = []
+    width = smallest
+    while width < largest:
+        widths.append(width)
+        width *= 2
+    return (*widths, largest)

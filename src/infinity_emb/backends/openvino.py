@@ -1,0 +1,128 @@
+"""OpenVINO: the default on a CPU."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from infinity_emb import extras
+from infinity_emb.backends.base import Arrays, Backend, BackendOptions, BackendReport, Layout, Pending
+from infinity_emb.backends.layout import packed_layout
+from infinity_emb.errors import ConfigurationError, LoadError
+from infinity_emb.models.graph import Graph, build_graph
+from infinity_emb.types import Device, Dtype
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from infinity_emb.models.graph.graph import Weight
+    from infinity_emb.models.spec.model import ModelSpec
+
+_PRECISIONS = {Dtype.FLOAT32: "f32", Dtype.BFLOAT16: "bf16", Dtype.FLOAT16: "f16"}
+
+
+class _Running:
+    """One asynchronous inference; its outputs are views that live until the request is used again."""
+
+    def __init__(self, request: Any, arrays: Arrays, outputs: tuple[str, ...]) -> None:
+        self._request = request
+        self._arrays = arrays  # shared with the library, must outlive the inference
+        self._outputs = outputs
+        request.start_async(arrays, share_inputs=True)
+
+    def result(self) -> Arrays:
+        self._request.wait()
+        return {name: self._request.get_tensor(name).data for name in self._outputs}
+
+
+class OpenVinoBackend(Backend):
+    """Runs the packed graph on a CPU."""
+
+    name: ClassVar[str] = "openvino"
+
+    def __init__(self, spec: ModelSpec, options: BackendOptions) -> None:
+        openvino = extras.require("openvino", "openvino", "--engine openvino")
+        if options.device not in (Device.AUTO, Device.CPU):
+            raise ConfigurationError(
+                f"--engine openvino runs on --device cpu here, not on {options.device}; use --engine torch for a GPU.",
+                param="device",
+            )
+        dtype = Dtype.FLOAT32 if options.dtype is Dtype.AUTO else options.dtype
+        if dtype not in _PRECISIONS:
+            raise ConfigurationError(
+                f"--dtype {dtype} is not offered by --engine openvino; choose one of auto, "
+                f"{', '.join(name.value for name in _PRECISIONS)}.",
+                param="dtype",
+            )
+        graph = build_graph(spec)
+        threads = options.threads or _available_cores()
+        core = openvino.Core()
+        model = _read(openvino, core, graph)
+        settings = {
+            "PERFORMANCE_HINT": "LATENCY",
+            "NUM_STREAMS": 1,
+            "INFERENCE_NUM_THREADS": threads,
+            "INFERENCE_PRECISION_HINT": _PRECISIONS[dtype],
+        }
+        try:
+            compiled = core.compile_model(model, "CPU", settings)
+        except RuntimeError as error:
+            raise LoadError(f"OpenVINO cannot compile the model: {error}") from error
+        # two requests take turns: outputs of one are read while the other runs
+        self._requests = [compiled.create_infer_request(), compiled.create_infer_request()]
+        self._graph_inputs, self._graph_outputs = graph.inputs, graph.outputs
+        self._layout = packed_layout(spec.max_length)
+        self._report = BackendReport(
+            device="cpu",
+            dtype=dtype,
+            threads=threads,
+            version=f"openvino {openvino.__version__.partition('-')[0]}",
+            graph="built from config",
+        )
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        return self._graph_inputs
+
+    @property
+    def layout(self) -> Layout:
+        return self._layout
+
+    @property
+    def report(self) -> BackendReport:
+        return self._report
+
+    def start(self, arrays: Arrays) -> Pending:
+        self._requests.reverse()
+        return _Running(self._requests[0], arrays, self._graph_outputs)
+
+    def close(self) -> None:
+        self._requests = []
+
+
+def _available_cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _read(openvino: Any, core: Any, graph: Graph) -> Any:
+    """Turn the graph into OpenVINO's model, its weights being constants over the mapped file."""
+    model = core.read_model(graph.with_inputs)
+    parameters = {parameter.get_friendly_name(): parameter for parameter in model.get_parameters()}
+    for name, weight in graph.weights.items():
+        parameter = parameters[name]
+        constant = openvino.op.Constant(_tensor(openvino, weight))
+        constant.set_friendly_name(name)
+        parameter.output(0).replace(constant.output(0))
+        model.remove_parameter(parameter)
+    model.validate_nodes_and_infer_types()
+    return model
+
+
+def _tensor(openvino: Any, weight: Weight) -> Any:
+    if weight.array.dtype == np.uint16:
+        return openvino.Tensor(weight.array, list(weight.array.shape), openvino.Type.bf16)
+    return openvino.Tensor(weight.array, shared_memory=True)

@@ -1,0 +1,1 @@
+"""Dynamic batching: policy (batcher), the waiting line (dispatcher), a thread a replica (worker)."""

@@ -1,0 +1,97 @@
+"""Hot path. Lays the items of a batch out as the named arrays of `backends.base`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from infinity_emb.backends.base import Arrays, Layout
+    from infinity_emb.scheduler.batch import Batch
+
+
+class Collator:
+    """Builds only the arrays that the backend asks for.
+
+    Args:
+        inputs: Names of the arrays, see `backends.base`.
+        layout: For the padding of the number of segments.
+    """
+
+    def __init__(self, inputs: tuple[str, ...], layout: Layout) -> None:
+        self._inputs = inputs
+        self._steps = layout.segment_steps
+
+    def __call__(self, batch: Batch) -> Arrays:
+        """Arrays of one batch; nothing in them is shared with earlier ones."""
+        features = [request.items[position] for request, position in batch.entries]
+        lengths = np.array([len(item.token_ids) for item in features])
+        starts = np.array(batch.starts)
+        text_offsets = np.cumsum(lengths) - lengths
+        positions = np.arange(int(lengths.sum())) - np.repeat(text_offsets, lengths)
+        slots = np.repeat(starts, lengths) + positions
+        shape = (batch.rows, batch.width)
+        arrays: Arrays = {}
+        for name in self._inputs:
+            if name == "input_ids":
+                arrays[name] = _spread(np.concatenate([item.token_ids for item in features]), slots, shape)
+            elif name == "position_ids":
+                arrays[name] = _spread(positions, slots, shape)
+            elif name == "segment_ids":
+                numbers = np.repeat(np.arange(1, len(features) + 1), lengths)
+                arrays[name] = _spread(numbers, slots, shape)
+            elif name == "token_type_ids":
+                arrays[name] = _types(batch, slots, shape)
+            elif name == "first_index":
+                arrays[name] = self._indexes(starts)
+            elif name == "last_index":
+                arrays[name] = self._indexes(starts + lengths - 1)
+            elif name == "token_index":
+                within = np.minimum(np.arange(int(lengths.max())), lengths[:, None] - 1)
+                arrays[name] = self._indexes(starts[:, None] + within)
+            else:
+                arrays[name] = self._weights(name, batch, slots, positions, lengths)
+        return arrays
+
+    def _segments(self, count: int) -> int:
+        return next((step for step in self._steps if step >= count), count)
+
+    def _indexes(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        padded = np.zeros((self._segments(len(values)), *values.shape[1:]), np.int64)
+        padded[: len(values)] = values
+        return padded
+
+    def _weights(
+        self,
+        name: str,
+        batch: Batch,
+        slots: NDArray[np.int64],
+        positions: NDArray[np.int64],
+        lengths: NDArray[np.int64],
+    ) -> NDArray[np.float32]:
+        """`pool_weights` or `position_weights`; tokens of a prompt that pooling leaves out weigh nothing."""
+        count = len(batch.entries)
+        weights = np.zeros((self._segments(count), batch.rows * batch.width), np.float32)
+        prompts = np.array([request.items[position].prompt_tokens for request, position in batch.entries])
+        value = (positions >= np.repeat(prompts, lengths)).astype(np.float32)
+        if name == "position_weights":
+            value *= positions + 1
+        weights[np.repeat(np.arange(count), lengths), slots] = value
+        return weights
+
+
+def _spread(values: NDArray[np.int64], slots: NDArray[np.int64], shape: tuple[int, int]) -> NDArray[np.int64]:
+    flat = np.zeros(shape[0] * shape[1], np.int64)
+    flat[slots] = values
+    return flat.reshape(shape)
+
+
+def _types(batch: Batch, slots: NDArray[np.int64], shape: tuple[int, int]) -> NDArray[np.int64]:
+    features = [request.items[position] for request, position in batch.entries]
+    if all(item.type_ids is None for item in features):
+        return np.zeros(shape, np.int64)
+    types = [np.zeros(len(f.token_ids), np.int64) if f.type_ids is None else f.type_ids for f in features]
+    return _spread(np.concatenate(types), slots, shape)

@@ -1,0 +1,226 @@
+"""Hot path. Owns the waiting line of one model: admits, hands out batches, settles every request exactly once."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from infinity_emb.errors import BackendError, DeadlineExceededError, NotReadyError, OverloadedError
+from infinity_emb.scheduler.limits import DrainRate, Limits
+from infinity_emb.scheduler.runner import finite_rows
+from infinity_emb.scheduler.settle import fail, settle
+
+if TYPE_CHECKING:
+    from infinity_emb.backends.base import Arrays
+    from infinity_emb.scheduler.batch import Batch
+    from infinity_emb.scheduler.batcher import Batcher
+    from infinity_emb.scheduler.request import Request
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Snapshot of a waiting line.
+
+    Attributes:
+        items: Items that wait.
+        tokens: Tokens that wait.
+        requests: Requests that wait.
+        running_items: Items being computed.
+        oldest_wait_s: How long the oldest request has waited.
+        tokens_per_s: Measured drain rate.
+    """
+
+    items: int
+    tokens: int
+    requests: int
+    running_items: int
+    oldest_wait_s: float
+    tokens_per_s: float
+
+
+class Dispatcher:
+    """Thread-safe; one lock, taken once a request and a few times a batch.
+
+    Args:
+        batcher: The policy.
+        limits: How much may wait.
+    """
+
+    def __init__(self, batcher: Batcher, limits: Limits) -> None:
+        self._batcher = batcher
+        self._limits = limits
+        self._changed = threading.Condition(threading.Lock())
+        self._accepting = True
+        self._closed = False
+        self._running_items = 0
+        self._rate = DrainRate()
+
+    def submit(self, request: Request) -> None:
+        """Admit a whole request or nothing of it.
+
+        Raises:
+            NotReadyError: The engine is stopping.
+            OverloadedError: Too much waits already.
+        """
+        with self._changed:
+            if not self._accepting:
+                raise NotReadyError("The engine is stopping and takes no new work.", retry_after_s=5)
+            self.check_room(len(request.items), request.waiting_tokens)
+            request.arrived_s = time.monotonic()
+            self._batcher.add(request)
+            self._changed.notify()
+
+    def check_room(self, items: int, tokens: int = 0) -> None:
+        """Raise `OverloadedError` if so much more does not fit. An idle line takes a request of any size."""
+        line = self._batcher
+        if line.waiting_items == 0:
+            return
+        if line.waiting_items + items > self._limits.items or line.waiting_tokens + tokens > self._limits.tokens:
+            raise OverloadedError(
+                f"The waiting line is full: {line.waiting_items} items ({line.waiting_tokens} tokens) wait, "
+                f"at most {self._limits.items} items ({self._limits.tokens} tokens) may. Try again later.",
+                retry_after_s=self._rate.seconds_for(line.waiting_tokens),
+            )
+
+    def cancel(self, request: Request) -> None:
+        """Give a request up; what of it is not computing yet never will be."""
+        with self._changed:
+            if not request.closed:
+                request.closed = True
+                self._batcher.remove(request)
+                self._changed.notify_all()
+
+    def take(self, *, wait: bool) -> Batch | None:
+        """The next batch to compute; None if there is nothing (and not `wait`), or when the line has closed."""
+        with self._changed:
+            while True:
+                now_s = time.monotonic()
+                batch = self._next(now_s)
+                if batch is not None or not wait or self._closed:
+                    if batch is not None:
+                        self._running_items += len(batch.entries)
+                    return batch
+                self._changed.wait()
+
+    def exchange(self, batch: Batch) -> Batch:
+        """Trade a batch taken ahead, not yet started, for a better one if there is one by now."""
+        with self._changed:
+            if not self._batcher.improves(batch):
+                return batch
+            self._running_items -= len(batch.entries)
+            self._batcher.put_back(batch)
+            better = self._next(time.monotonic())
+            while better is None:  # everything expired or was given up; wait as `take` does
+                if self._closed:
+                    return batch
+                self._changed.wait()
+                better = self._next(time.monotonic())
+            self._running_items += len(better.entries)
+            return better
+
+    def complete(self, batch: Batch, outputs: Arrays, started_s: float) -> None:
+        """Hand out the results of a batch and settle the requests that are complete."""
+        good = finite_rows(outputs, len(batch.entries))
+        finished: list[Request] = []
+        poisoned: list[tuple[Request, int]] = []
+        with self._changed:
+            self._running_items -= len(batch.entries)
+            self._rate.observe(batch.tokens, started_s, time.monotonic())
+            for request, positions, rows in batch.groups():
+                if request.closed:
+                    continue
+                bad = [position for position, row in zip(positions, rows, strict=True) if good is not None and not good[row]]
+                if bad:
+                    poisoned.append((request, bad[0]))
+                    self._close(request)
+                    continue
+                _store(request, outputs, positions, rows)
+                request.remaining -= len(positions)
+                if request.remaining == 0:
+                    request.closed = True
+                    finished.append(request)
+            self._changed.notify_all()
+        settle(finished)
+        for request, position in poisoned:
+            message = f"The model returned NaN or infinite numbers for item {position}; nothing of it can be used."
+            fail(request, BackendError(message, item_index=position))
+
+    def reject(self, batch: Batch, error: Exception) -> None:
+        """Answer every request of a batch with an error."""
+        failed: list[Request] = []
+        with self._changed:
+            self._running_items -= len(batch.entries)
+            for request, _, _ in batch.groups():
+                if not request.closed:
+                    self._close(request)
+                    failed.append(request)
+            self._changed.notify_all()
+        for request in failed:
+            fail(request, error)
+
+    def load(self) -> Load:
+        """Snapshot for health, metrics and `/models`."""
+        with self._changed:
+            oldest_s = self._batcher.oldest_arrival_s()
+            return Load(
+                items=self._batcher.waiting_items,
+                tokens=self._batcher.waiting_tokens,
+                requests=self._batcher.waiting_requests,
+                running_items=self._running_items,
+                oldest_wait_s=0.0 if oldest_s is None else time.monotonic() - oldest_s,
+                tokens_per_s=self._rate.tokens_per_s,
+            )
+
+    def drain(self, timeout_s: float) -> bool:
+        """Take nothing new and wait until all is answered; False if the time was not enough."""
+        deadline_s = time.monotonic() + timeout_s
+        with self._changed:
+            self._accepting = False
+            while self._batcher.waiting_items or self._running_items:
+                left_s = deadline_s - time.monotonic()
+                if left_s <= 0:
+                    return False
+                self._changed.wait(left_s)
+        return True
+
+    def close(self) -> None:
+        """Answer everything that still waits with `NotReadyError` and let the workers go."""
+        with self._changed:
+            self._accepting = False
+            self._closed = True
+            left = self._batcher.requests()
+            for request in left:
+                self._close(request)
+            self._changed.notify_all()
+        for request in left:
+            fail(request, NotReadyError("The engine stopped before this request was computed.", retry_after_s=5))
+
+    def _close(self, request: Request) -> None:
+        request.closed = True
+        self._batcher.remove(request)
+
+    def _next(self, now_s: float) -> Batch | None:
+        """Next batch without the requests whose deadline has passed."""
+        while True:
+            batch = self._batcher.next_batch(now_s)
+            if batch is None:
+                return None
+            late = {r for r, _ in batch.entries if r.deadline_s is not None and r.deadline_s < now_s}
+            if not late:
+                return batch
+            self._batcher.put_back(batch)
+            for request in late:
+                self._close(request)
+                fail(request, DeadlineExceededError("The time limit passed before the request was computed."))
+
+
+def _store(request: Request, outputs: Arrays, positions: list[int], rows: list[int]) -> None:
+    """Copy rows of a batch to their places in the request's arrays."""
+    for name, array in outputs.items():
+        if name not in request.results:
+            request.results[name] = np.empty((len(request.items), array.shape[1]), np.float32)
+        request.results[name][positions] = array[rows]

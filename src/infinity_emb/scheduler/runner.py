@@ -1,0 +1,61 @@
+"""Hot path. One forward pass of a batch on one replica: collate, start, finish, check."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from infinity_emb.errors import BackendError
+from infinity_emb.scheduler.collate import Collator
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from infinity_emb.backends.base import Arrays, Backend, Pending
+    from infinity_emb.scheduler.batch import Batch
+
+
+class Runner:
+    """Stateless but for the backend it drives; used by one thread."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self.collate = Collator(backend.inputs, backend.layout)
+
+    def start(self, arrays: Arrays) -> Pending:
+        """Begin computing collated arrays."""
+        return self._backend.start(arrays)
+
+    def finish(self, batch: Batch, pending: Pending) -> Arrays:
+        """Wait for the outputs of a batch, without the rows of padding segments.
+
+        Raises:
+            BackendError: The library gave back something of another shape.
+            Exception: Whatever the library raised.
+        """
+        count = len(batch.entries)
+        outputs: Arrays = {}
+        for name, array in pending.result().items():
+            if array.ndim != 2 or array.shape[0] < count:
+                raise BackendError(
+                    f"the backend returned {name!r} with shape {list(array.shape)} for {count} texts; this is a bug."
+                )
+            outputs[name] = array[:count]
+        return outputs
+
+    def run(self, batch: Batch) -> Arrays:
+        """Compute a batch from start to finish."""
+        return self.finish(batch, self.start(self.collate(batch)))
+
+
+def finite_rows(outputs: Arrays, count: int) -> NDArray[np.bool_] | None:
+    """Which rows hold only finite numbers; None if all do."""
+    bad = None
+    for array in outputs.values():
+        # a sum is finite only if every term is (float32 sums of these sizes do not overflow)
+        if np.isfinite(array.sum(dtype=np.float64)):
+            continue
+        rows = np.isfinite(array).all(axis=1)
+        bad = rows if bad is None else bad & rows
+    return None if bad is None or bool(bad.all()) else bad[:count]

@@ -1,0 +1,167 @@
+"""Hot path. The thread of one replica: collates one batch ahead while the current one computes.
+
+The batch ahead is not a promise: if a better one has formed by the time the device is free, it is traded in, so a batch
+taken early neither stays small under load nor makes an interactive request wait behind two bulk batches.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from infinity_emb.errors import BackendError, NotReadyError
+
+if TYPE_CHECKING:
+    from infinity_emb.backends.base import Arrays, Pending
+    from infinity_emb.scheduler.batch import Batch
+    from infinity_emb.scheduler.dispatcher import Dispatcher
+    from infinity_emb.scheduler.runner import Runner
+
+_log = logging.getLogger("infinity_emb")
+
+
+@dataclass(slots=True)
+class _Running:
+    """A batch on the device, or one that failed to get there."""
+
+    batch: Batch
+    started_s: float
+    pending: Pending | None
+    error: Exception | None = None
+
+
+class Worker:
+    """Drives one runner until the dispatcher closes.
+
+    Attributes:
+        died: The error that ended the thread, None while all is well.
+    """
+
+    def __init__(self, name: str, dispatcher: Dispatcher, runner: Runner) -> None:
+        self._dispatcher = dispatcher
+        self._runner = runner
+        self._thread = threading.Thread(target=self._main, name=name, daemon=True)
+        self._held: list[Batch] = []  # taken and not yet answered
+        self._busy_since_s: float | None = None
+        self.died: BaseException | None = None
+
+    def start(self) -> None:
+        """Begin taking batches."""
+        self._thread.start()
+
+    def join(self, timeout_s: float) -> bool:
+        """Wait for the thread; False if it is still busy."""
+        self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    @property
+    def alive(self) -> bool:
+        """Whether the thread runs."""
+        return self._thread.is_alive()
+
+    def busy_s(self) -> float:
+        """How long the current batch has been computing; 0.0 if none is."""
+        since_s = self._busy_since_s
+        return 0.0 if since_s is None else time.monotonic() - since_s
+
+    def abandon(self, error: Exception) -> None:
+        """Answer what the thread holds, because it hangs or is gone; results that come later are dropped."""
+        held, self._held = self._held, []
+        for batch in held:
+            self._dispatcher.reject(batch, error)
+
+    def _main(self) -> None:
+        try:
+            self._loop()
+        except BaseException as error:  # noqa: BLE001 - the boundary of a worker: whatever ends it is told and answered
+            self.died = error
+            _log.critical("%s died: %s", self._thread.name, error, exc_info=error)
+            self.abandon(NotReadyError("The worker died while it computed this request.", retry_after_s=1))
+
+    def _loop(self) -> None:
+        running: _Running | None = None
+        while True:
+            ahead = self._dispatcher.take(wait=running is None)
+            if ahead is not None:
+                self._held.append(ahead)
+            if running is None:
+                if ahead is None:
+                    return
+                running = self._launch(ahead)
+                continue
+            arrays = None if ahead is None else self._collate(ahead)
+            outcome = self._finish(running)
+            finished = running
+            if isinstance(outcome, Exception):  # the device must be free before halves are tried on it
+                self._isolate(finished.batch, outcome)
+                running = None if ahead is None else self._launch(self._exchange(ahead))
+                continue
+            running = None
+            if ahead is not None:
+                chosen = self._exchange(ahead)
+                running = self._launch(chosen, arrays if chosen is ahead else None)
+            self._complete(finished.batch, outcome, finished.started_s)
+
+    def _exchange(self, ahead: Batch) -> Batch:
+        better = self._dispatcher.exchange(ahead)
+        if better is not ahead:
+            self._held[self._held.index(ahead)] = better
+        return better
+
+    def _collate(self, batch: Batch) -> Arrays | Exception:
+        try:
+            return self._runner.collate(batch)
+        except Exception as error:  # noqa: BLE001 - a bad item may break it; the batch is isolated like a failed forward
+            return error
+
+    def _launch(self, batch: Batch, arrays: Arrays | Exception | None = None) -> _Running:
+        self._busy_since_s = started_s = time.monotonic()
+        if arrays is None:
+            arrays = self._collate(batch)
+        if isinstance(arrays, Exception):
+            return _Running(batch, started_s, None, arrays)
+        try:
+            return _Running(batch, started_s, self._runner.start(arrays))
+        except Exception as error:  # noqa: BLE001 - foreign library; answered through isolation
+            return _Running(batch, started_s, None, error)
+
+    def _finish(self, running: _Running) -> Arrays | Exception:
+        if running.pending is None:
+            return running.error or BackendError("a batch has neither outputs nor an error; this is a bug.")
+        try:
+            return self._runner.finish(running.batch, running.pending)
+        except Exception as error:  # noqa: BLE001 - foreign library; answered through isolation
+            return error
+        finally:
+            self._busy_since_s = None
+
+    def _isolate(self, batch: Batch, error: Exception) -> None:
+        """Halve a failed batch until only the guilty items are left; everyone else gets their result."""
+        self._held.remove(batch)
+        if len(batch.entries) == 1:
+            position = batch.entries[0][1]
+            _log.error("the model failed on one item: %s", error, exc_info=error)
+            message = f"The model failed on item {position} of the request: {error}"
+            self._dispatcher.reject(batch, BackendError(message, item_index=position))
+            return
+        halves = batch.halves()
+        self._held.extend(halves)
+        for half in halves:
+            if half.abandoned:
+                self._held.remove(half)
+                self._dispatcher.reject(half, error)
+                continue
+            running = self._launch(half)
+            outcome = self._finish(running)
+            if isinstance(outcome, Exception):
+                self._isolate(half, outcome)
+            else:
+                self._complete(half, outcome, running.started_s)
+
+    def _complete(self, batch: Batch, outputs: Arrays, started_s: float) -> None:
+        if batch in self._held:  # else it was abandoned meanwhile
+            self._held.remove(batch)
+            self._dispatcher.complete(batch, outputs, started_s)
