@@ -1,0 +1,1 @@
+"""From what a caller sends to features: one module a modality."""

@@ -1,0 +1,180 @@
+"""Hot path. Turns texts, token ids and pairs of texts into features, with the reference libraries' very token ids."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from infinity_emb.errors import CheckpointError, InvalidInputError
+from infinity_emb.models.preprocess import inspection
+from infinity_emb.models.preprocess.encoder import Encoder
+from infinity_emb.models.preprocess.prompts import resolve_prompt
+from infinity_emb.models.preprocess.template import Window, learn_pair, learn_single
+from infinity_emb.models.preprocess.token_ids import read_token_ids
+from infinity_emb.models.preprocess.tokenizer_file import load_settings, load_tokenizer, reads_types
+from infinity_emb.types import DEFAULT_TEXT_OPTIONS, TextOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from infinity_emb.models.features import Features
+    from infinity_emb.models.spec.model import ModelSpec
+    from infinity_emb.types import TextInput, TokenInfo
+
+
+class TextPreprocessor:
+    """Reads text for one model. Holds nothing that changes, so any number of threads may use it at once.
+
+    Args:
+        spec: The checkpoint.
+
+    Raises:
+        CheckpointError: Its tokenizer cannot be read, or leaves no room for text.
+    """
+
+    def __init__(self, spec: ModelSpec) -> None:
+        self._spec = spec
+        tokenizer = load_tokenizer(spec)
+        rows = spec.config.get("vocab_size")
+        self._encoder = Encoder(tokenizer, rows if isinstance(rows, int) and rows > 0 else tokenizer.get_vocab_size())
+        typed = reads_types(spec.config, load_settings(spec.folder))
+        self._single = learn_single(tokenizer, typed=typed)
+        self._pair = learn_pair(tokenizer, typed=typed)
+        self._special_ids = frozenset(
+            number for number, token in tokenizer.get_added_tokens_decoder().items() if token.special
+        )
+        self._counts_prompt = spec.pooling is not None and not spec.pooling.include_prompt
+        if spec.max_length <= self._single.specials:
+            raise CheckpointError(
+                f"the longest input, {spec.max_length} tokens, leaves no room beside the {self._single.specials} "
+                "special tokens. Correct max_seq_length (sentence_bert_config.json) or model_max_length.",
+                param="max_seq_length",
+            )
+
+    def texts(self, inputs: Sequence[TextInput], options: TextOptions = DEFAULT_TEXT_OPTIONS) -> list[Features]:
+        """Features of single texts or token ids, in order. Token ids get no prompt.
+
+        Raises:
+            InvalidInputError: An item is no text, holds half a character, has an id outside the vocabulary, or is too
+                long and `truncate` is off; or the prompt does not exist. The message names the item.
+        """
+        prompt = self.resolve_prompt(options)
+        window = self._window(options, self._single.specials)
+        positions = [index for index, item in enumerate(inputs) if isinstance(item, str)]
+        encoded = iter(self._encode(prompt, [item for item in inputs if isinstance(item, str)], "input", positions))
+        prompt_tokens = self._prompt_tokens(prompt, window) if prompt and self._counts_prompt else 0
+        features = []
+        for index, item in enumerate(inputs):
+            if isinstance(item, str):
+                ids = next(encoded)
+                made, length = self._single.single(ids, window), len(ids) + self._single.specials
+                made.prompt_tokens = min(prompt_tokens, made.cost)
+            else:
+                made = read_token_ids(item, self._single, self._encoder.vocabulary, window, f"input[{index}]")
+                length = len(item)
+            if made.truncated and not options.truncate:
+                raise _too_long(f"input[{index}]", length, window.limit)
+            features.append(made)
+        return features
+
+    def pairs(
+        self, query: str, documents: Sequence[str], options: TextOptions = DEFAULT_TEXT_OPTIONS
+    ) -> list[Features]:
+        """Features of one query with each document; a prompt goes before the query, which is encoded once.
+
+        Raises:
+            InvalidInputError: As `texts`.
+        """
+        prompt = self.resolve_prompt(options)
+        (first,) = self._encode(prompt, [query], "query")
+        seconds = self._encode("", documents, "documents")
+        return self._join([(first, second) for second in seconds], options, "documents")
+
+    def text_pairs(
+        self, pairs: Sequence[tuple[str, str]], options: TextOptions = DEFAULT_TEXT_OPTIONS
+    ) -> list[Features]:
+        """Features of unrelated pairs, in order; a prompt goes before each first text.
+
+        Raises:
+            InvalidInputError: As `texts`.
+        """
+        prompt = self.resolve_prompt(options)
+        firsts = self._encode(prompt, [first for first, _ in pairs], "input")
+        seconds = self._encode("", [second for _, second in pairs], "input")
+        return self._join(list(zip(firsts, seconds, strict=True)), options, "input")
+
+    def resolve_prompt(self, options: TextOptions) -> str:
+        """The text put before each input.
+
+        Raises:
+            InvalidInputError: The model has no prompt of that name.
+        """
+        return resolve_prompt(self._spec, options)
+
+    def tokenize(
+        self, texts: Sequence[str], *, add_special_tokens: bool = True, prompt_name: str | None = None
+    ) -> list[list[TokenInfo]]:
+        """Tokens of each text, prompt included, with their places in it; not truncated.
+
+        Raises:
+            InvalidInputError: As `texts`.
+        """
+        prompt = self.resolve_prompt(TextOptions(prompt_name=prompt_name))
+        read = [prompt + text for text in texts] if prompt else texts
+        return inspection.tokenize(self._encoder, read, add_special_tokens=add_special_tokens)
+
+    def decode(self, ids: Sequence[Sequence[int]], *, skip_special_tokens: bool = True) -> list[str]:
+        """Text of each list of token ids.
+
+        Raises:
+            InvalidInputError: An id outside the vocabulary.
+        """
+        return inspection.decode(self._encoder, ids, skip_special_tokens=skip_special_tokens)
+
+    def _encode(
+        self, prompt: str, texts: Sequence[str], name: str, positions: Sequence[int] | None = None
+    ) -> list[list[int]]:
+        """Token ids of `prompt + text`, special tokens left out."""
+        if prompt:
+            texts = [prompt + text for text in texts]
+        return self._encoder.encode([_surviving(text) for text in texts], name, positions)
+
+    def _join(self, encoded: list[tuple[list[int], list[int]]], options: TextOptions, name: str) -> list[Features]:
+        window = self._window(options, self._pair.specials)
+        features = [self._pair.pair(first, second, window) for first, second in encoded]
+        if not options.truncate:
+            for index, made in enumerate(features):
+                if made.truncated:
+                    length = len(encoded[index][0]) + len(encoded[index][1]) + self._pair.specials
+                    raise _too_long(f"{name}[{index}]", length, window.limit)
+        return features
+
+    def _window(self, options: TextOptions, specials: int) -> Window:
+        limit = self._spec.max_length
+        if options.max_length is not None:
+            if options.max_length <= specials:
+                raise InvalidInputError(
+                    f"max_length {options.max_length} leaves no room for text beside the {specials} special tokens; "
+                    f"allowed are {specials + 1} to {limit}.",
+                    param="max_length",
+                )
+            limit = min(limit, options.max_length)
+        return Window(limit, (options.truncation_side or self._spec.truncation_side) == "left")
+
+    def _prompt_tokens(self, prompt: str, window: Window) -> int:
+        """Leading tokens that are the prompt's, as sentence-transformers counts them: alone, less an end token."""
+        (ids,) = self._encode("", [prompt], "prompt")
+        alone = self._single.single(ids, window).token_ids
+        return len(alone) - (len(alone) > 0 and int(alone[-1]) in self._special_ids)
+
+
+def _surviving(text: str) -> str:
+    """The part of a text that has to be tokenized: all of it, until a shorter part is proven to give the same ids."""
+    return text
+
+
+def _too_long(where: str, length: int, limit: int) -> InvalidInputError:
+    return InvalidInputError(
+        f"{where} has {length} tokens, special tokens included; at most {limit} are allowed. "
+        "Shorten it, or leave `truncate` on to have it cut.",
+        param=where,
+    )
