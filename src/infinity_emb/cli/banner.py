@@ -37,6 +37,22 @@ def render(cards: Sequence[ModelCard], urls: Sequence[str]) -> str:
     return "\n" + "\n\n".join(blocks) + "\n"
 
 
+def facts(card: ModelCard) -> dict[str, object]:
+    """The same about one model, for a JSON log line."""
+    return {
+        "served_name": card.served_name,
+        "model_id": card.model_id,
+        "source": card.source,
+        "revision": card.revision,
+        "tasks": sorted(map(str, card.tasks)),
+        "backend": card.backend,
+        "device": card.device,
+        "dtype": card.dtype,
+        "dim": card.dim,
+        "max_length": card.max_length,
+    }
+
+
 def _row(name: str, value: str) -> str:
     return f"    {name:{_NAME_WIDTH}} {value}"
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _PLACEHOLDERS = {int: "INTEGER", float: "NUMBER", str: "TEXT"}
 
 
-class OptionType(click.ParamType):  # type: ignore[type-arg] - only newer releases of click have the argument
+class OptionType(click.ParamType):  # type: ignore[type-arg]  # click < 8.3 has no argument
     """Reads one value as the option's declaration says."""
 
     name = "value"

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
-from infinity_emb.cli.banner import render
+from infinity_emb.cli.banner import facts, render
+from infinity_emb.config.choices import LogFormat
 from infinity_emb.config.environment import environ
 from infinity_emb.config.log import configure_logging, logger
 from infinity_emb.config.resolve import resolve
@@ -45,7 +46,11 @@ def serve(flags: Mapping[str, Given], notices: Sequence[Notice] = ()) -> int:
     from infinity_emb.server import run  # noqa: PLC0415 - loads the web libraries
 
     def on_ready(cards: Sequence[ModelCard]) -> None:
-        click.echo(render(cards, urls_of(server_args, len(cards))))
+        urls = urls_of(server_args, len(cards))
+        if server_args.log_format is LogFormat.JSON:
+            logger.info("ready", extra={"urls": urls, "models": [facts(card) for card in cards]})
+        else:
+            click.echo(render(cards, urls))
 
     return run(list(resolved.engine_args), server_args, on_ready=on_ready)
 

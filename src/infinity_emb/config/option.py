@@ -113,11 +113,14 @@ def _complete(option: Option, field: str, hint: Any) -> Option:
     is_tuple = typing.get_origin(kind) is tuple
     if is_tuple:
         kind = typing.get_args(kind)[0]
+    if option.kind is not str:
+        kind = option.kind
     return dataclasses.replace(
         option,
         field=field,
         flag=option.flag or field.replace("_", "-"),
-        kind=kind if option.kind is str else option.kind,
+        kind=kind,
+        default=bool(option.default) if kind is bool else option.default,
         arity=Arity.SEVERAL if is_tuple and not option.comma else Arity.ONE,
         optional=optional,
     )
