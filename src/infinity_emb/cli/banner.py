@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from infinity_emb.types import ModelCard
 
-_NAME_WIDTH = 10
+_NAME_WIDTH = 12
 
 _FIRST_REQUEST: dict[Task, tuple[str, dict[str, object]]] = {
     Task.EMBED: ("/v1/embeddings", {"input": ["Hello, world"]}),
@@ -77,7 +77,7 @@ def _model(card: ModelCard) -> list[str]:
     if card.prompts:
         default = f" (default: {card.default_prompt_name})" if card.default_prompt_name else ""
         rows.append(_row("prompts", ", ".join(card.prompts) + default))
-    return rows + [_row(name.replace("_", " "), str(value)) for name, value in card.extra.items()]
+    return rows + [_row(name.replace("_", " "), str(value)) for name, value in card.extra.items() if value != ""]
 
 
 def _next_steps(cards: Sequence[ModelCard], url: str) -> list[str]:

@@ -23,7 +23,7 @@ EMBEDDER = ModelCard(
     prompts={"query": "query: ", "document": ""},
     default_prompt_name="query",
     batch_size=32,
-    extra={"threads": 2},
+    extra={"threads": 2, "notes": ""},
 )
 RERANKER = ModelCard(
     served_name="ranker",
@@ -50,18 +50,18 @@ def test_one_model_says_everything_in_one_block():
     assert render([EMBEDDER], ["http://localhost:7997"]) == (
         """
   one/embedder
-    source     Hugging Face hub (cached)
-    revision   abc123
-    task       embed (text)
-    engine     openvino on cpu
-    dtype      float32
-    vectors    384 numbers, pooling mean, unit length
-    max length 256 tokens
-    prompts    query, document (default: query)
-    threads    2
+    source       Hugging Face hub (cached)
+    revision     abc123
+    task         embed (text)
+    engine       openvino on cpu
+    dtype        float32
+    vectors      384 numbers, pooling mean, unit length
+    max length   256 tokens
+    prompts      query, document (default: query)
+    threads      2
 
-    URL        http://localhost:7997
-    docs       http://localhost:7997/docs
+    URL          http://localhost:7997
+    docs         http://localhost:7997/docs
 
   Try next
     curl http://localhost:7997/v1/embeddings -H 'content-type: application/json' -d '{"input": ["Hello, world"]}'
@@ -73,9 +73,9 @@ def test_with_several_models_the_examples_name_them():
     block = render([EMBEDDER, RERANKER], ["http://localhost:7997"])
     assert '-d \'{"model": "one/embedder", "input"' in block
     assert 'http://localhost:7997/rerank -H \'content-type: application/json\' -d \'{"model": "ranker"' in block
-    assert "model      /models/ranker" in block
+    assert "model        /models/ranker" in block
     assert "label7, …" in block
-    assert "vectors    0" not in block
+    assert "vectors      0" not in block
 
 
 def test_on_a_socket_the_example_uses_it():
