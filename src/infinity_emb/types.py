@@ -309,3 +309,24 @@ class ModelCard:
     default_prompt_name: str | None
     batch_size: int
     extra: dict[str, str | int | float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class OverloadStatus:
+    """How full an engine's waiting line is.
+
+    Attributes:
+        queue_fraction: Share of the allowed items or tokens that wait, whichever is larger.
+        queue_absolute: Items that wait.
+        results_absolute: Items being computed.
+        queue_tokens: Tokens that wait.
+        oldest_wait_s: How long the oldest request has waited.
+        tokens_per_s: Measured speed; 0.0 until something was computed.
+    """
+
+    queue_fraction: float
+    queue_absolute: int
+    results_absolute: int
+    queue_tokens: int = 0
+    oldest_wait_s: float = 0.0
+    tokens_per_s: float = 0.0

@@ -70,6 +70,8 @@ class OpenVinoBackend(Backend):
             compiled = core.compile_model(model, "CPU", settings)
         except RuntimeError as error:
             raise LoadError(f"OpenVINO cannot compile the model: {error}") from error
+        # The library reads embedding tables straight from the mapped file as long as the model lives.
+        self._alive: tuple[Any, ...] = (graph.weights, model, compiled)
         # two requests take turns: outputs of one are read while the other runs
         self._requests = [compiled.create_infer_request(), compiled.create_infer_request()]
         self._graph_inputs, self._graph_outputs = graph.inputs, graph.outputs
@@ -100,6 +102,7 @@ class OpenVinoBackend(Backend):
 
     def close(self) -> None:
         self._requests = []
+        self._alive = ()
 
 
 def _available_cores() -> int:

@@ -1,1 +1,1 @@
-"""What a checkpoint is and means: its files, its spec, how its inputs are read, its graph."""
+"""What a checkpoint is and means: where it comes from, what it says, how its inputs are read, how its graph looks."""

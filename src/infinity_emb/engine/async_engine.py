@@ -1,0 +1,276 @@
+"""Hot path. The engine: one model, from inputs to results."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+from infinity_emb.engine.contract import ContractFace
+from infinity_emb.engine.loader import LoadedModel, load
+from infinity_emb.engine.runtime import ModelRuntime
+from infinity_emb.engine.vectors import activate, check_dimensions, finish_vectors, sigmoid
+from infinity_emb.errors import (
+    CapabilityError,
+    DeadlineExceededError,
+    InputTooLargeError,
+    InvalidInputError,
+    NotReadyError,
+)
+from infinity_emb.models.quantize import quantize
+from infinity_emb.types import Call, EmbedOptions, EmbedResult, OverloadStatus, ScoreOptions, ScoreResult, Task, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from infinity_emb.backends.base import Arrays
+    from infinity_emb.config.engine_args import EngineArgs
+    from infinity_emb.models.features import Features
+    from infinity_emb.types import EmbeddingDtype, FloatArray, ModelCard, TextInput, TokenInfo
+
+# Below this, tokenizing in the caller's thread is cheaper than handing it over.
+INLINE_CHARACTERS = 4_000
+INLINE_ITEMS = 16
+PREPROCESS_THREADS = 2
+STOP_GRACE_S = 30.0
+
+
+class AsyncEmbeddingEngine(ContractFace):
+    """Serves one model. Weights load in the constructor; work begins with `astart`.
+
+    Args:
+        engine_args: What to serve and how.
+
+    Raises:
+        LoadError: The model cannot be brought up.
+        ConfigurationError: Options are wrong.
+        MissingExtraError: A library is not installed.
+    """
+
+    def __init__(self, engine_args: EngineArgs) -> None:
+        self.engine_args = engine_args
+        self._model: LoadedModel = load(engine_args)
+        self._runtime: ModelRuntime | None = None
+        self._preprocessing: ThreadPoolExecutor | None = None
+        self._turn = asyncio.Lock()
+
+    @classmethod
+    def from_args(cls, engine_args: EngineArgs) -> AsyncEmbeddingEngine:
+        """The usual way to make one."""
+        return cls(engine_args)
+
+    @property
+    def card(self) -> ModelCard:
+        """What this engine says about itself."""
+        return self._model.card
+
+    @property
+    def is_running(self) -> bool:
+        """Between `astart` and `astop`."""
+        return self._runtime is not None
+
+    @property
+    def is_healthy(self) -> bool:
+        """Whether a request sent now can be answered."""
+        return self._runtime is not None and self._runtime.alive
+
+    @property
+    def capabilities(self) -> set[str]:
+        """What it can do: `embed`, `rerank` or `classify`."""
+        return {task.value for task in self._model.card.tasks}
+
+    async def astart(self) -> None:
+        """Begin to serve. Does nothing if it runs already; may follow `astop`."""
+        async with self._turn:
+            if self._runtime is None:
+                await asyncio.get_running_loop().run_in_executor(None, self.start)
+
+    async def astop(self) -> None:
+        """Answer what was accepted, then stop. Safe to call twice."""
+        async with self._turn:
+            await asyncio.get_running_loop().run_in_executor(None, self.stop)
+
+    def start(self) -> None:
+        """`astart` for a thread without an event loop."""
+        if self._runtime is not None:
+            return
+        args = self.engine_args
+        runtime = ModelRuntime(self._model.backends, args.batch_size, args.queue_size, args.max_waiting_tokens)
+        runtime.start()
+        if args.model_warmup:
+            runtime.warm_up(self._model.spec.max_length)
+        self._preprocessing = ThreadPoolExecutor(PREPROCESS_THREADS, thread_name_prefix="infinity-preprocess")
+        self._runtime = runtime
+
+    def stop(self, grace_s: float = STOP_GRACE_S) -> None:
+        """`astop` for a thread without an event loop."""
+        runtime, self._runtime = self._runtime, None
+        pool, self._preprocessing = self._preprocessing, None
+        if runtime is not None:
+            runtime.stop(grace_s)
+        if pool is not None:
+            pool.shutdown(wait=True)
+
+    def close(self) -> None:
+        """Stop and give the memory of the weights back; the engine cannot be started again."""
+        self.stop()
+        self._model.close()
+
+    async def __aenter__(self) -> AsyncEmbeddingEngine:  # noqa: PYI034 - the original's users read the class name
+        """Start; the engine itself is the context value."""
+        await self.astart()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.astop()
+
+    async def embed_result(
+        self,
+        inputs: Sequence[TextInput],
+        options: EmbedOptions = EmbedOptions(),  # noqa: B008 - frozen
+        call: Call | None = None,
+    ) -> EmbedResult:
+        """Vectors of texts or token ids.
+
+        Raises:
+            CapabilityError: The model is no embedder.
+            RequestError: An input or option is wrong; the message names it.
+            UnavailableError: Overloaded, stopping, or too late.
+            BackendError: The model failed on an item.
+        """
+        self._require(Task.EMBED)
+        check_dimensions(self._model.spec, options.dimensions)
+        preprocessor = self._model.preprocessor
+        features = await self._preprocess(inputs, lambda: preprocessor.texts(inputs, options.text))
+        outputs = await self._compute(features, call)
+        return EmbedResult(finish_vectors(outputs, self._model.spec, options), _usage(features))
+
+    async def rerank_result(
+        self,
+        query: str,
+        documents: Sequence[str],
+        options: ScoreOptions = ScoreOptions(),  # noqa: B008 - frozen
+        call: Call | None = None,
+    ) -> ScoreResult:
+        """Relevance of each document `[documents]`: sigmoid of the logit, or the logit with `raw_scores`.
+
+        Raises: as `embed_result`.
+        """
+        self._require(Task.RERANK)
+        preprocessor = self._model.preprocessor
+        features = await self._preprocess(documents, lambda: preprocessor.pairs(query, documents, options.text))
+        logits: FloatArray = (await self._compute(features, call))["logits"][:, 0]
+        return ScoreResult(logits if options.raw_scores else sigmoid(logits), _usage(features))
+
+    async def classify_result(
+        self,
+        inputs: Sequence[TextInput | tuple[str, str]],
+        options: ScoreOptions = ScoreOptions(),  # noqa: B008 - frozen
+        call: Call | None = None,
+    ) -> ScoreResult:
+        """Score of every label for each text or pair `[items, labels]`; a reranker has one label.
+
+        Raises: as `embed_result`.
+        """
+        if Task.EMBED in self._model.card.tasks:
+            self._require(Task.CLASSIFY)
+        features = await self._preprocess(inputs, lambda: self._label_features(inputs, options))
+        logits = (await self._compute(features, call))["logits"]
+        spec = self._model.spec
+        scores = logits if options.raw_scores else activate(logits, spec.activation)
+        return ScoreResult(scores, _usage(features), spec.labels)
+
+    def quantize(self, vectors: FloatArray, dtype: EmbeddingDtype) -> NDArray[Any]:
+        """Smaller number formats of float32 vectors `[n, dim]`; see `models.quantize`."""
+        return quantize(vectors, dtype)
+
+    def tokenize(
+        self, texts: Sequence[str], *, add_special_tokens: bool = True, prompt_name: str | None = None
+    ) -> list[list[TokenInfo]]:
+        """Tokens of each text with their places in bytes, not truncated."""
+        return self._model.preprocessor.tokenize(
+            texts, add_special_tokens=add_special_tokens, prompt_name=prompt_name
+        )
+
+    def decode(self, ids: Sequence[Sequence[int]], *, skip_special_tokens: bool = True) -> list[str]:
+        """Text of each list of the model's token ids."""
+        return self._model.preprocessor.decode(ids, skip_special_tokens=skip_special_tokens)
+
+    def overload_status(self) -> OverloadStatus:
+        """How full the waiting line is."""
+        if self._runtime is None:
+            return OverloadStatus(0.0, 0, 0)
+        load, limits = self._runtime.load(), self._runtime.limits
+        fraction = max(load.items / limits.items, load.tokens / limits.tokens)
+        return OverloadStatus(
+            fraction, load.items, load.running_items, load.tokens, load.oldest_wait_s, load.tokens_per_s
+        )
+
+    def is_overloaded(self) -> bool:
+        """Whether a request sent now would be refused."""
+        return self.overload_status().queue_fraction >= 1.0
+
+    def _require(self, task: Task) -> None:
+        card = self._model.card
+        if task not in card.tasks:
+            offered = ", ".join(sorted(self.capabilities))
+            raise CapabilityError(
+                f"The model {card.served_name!r} cannot {task}; it offers: {offered}. "
+                f"Send this request to a model that can {task}.",
+                param="model",
+            )
+
+    def _label_features(
+        self, inputs: Sequence[TextInput | tuple[str, str]], options: ScoreOptions
+    ) -> list[Features]:
+        """Texts and pairs may be mixed; each keeps its place."""
+        preprocessor = self._model.preprocessor
+        pairs = [item for item in inputs if isinstance(item, tuple)]
+        if not pairs:
+            return preprocessor.texts([item for item in inputs if not isinstance(item, tuple)], options.text)
+        texts = iter(preprocessor.texts([item for item in inputs if not isinstance(item, tuple)], options.text))
+        paired = iter(preprocessor.text_pairs(pairs, options.text))
+        return [next(paired) if isinstance(item, tuple) else next(texts) for item in inputs]
+
+    async def _preprocess(self, inputs: Sequence[Any], make: Callable[[], list[Features]]) -> list[Features]:
+        """Check the request's size, then turn it into features: here if it is small, else in the pool."""
+        runtime, pool = self._runtime, self._preprocessing
+        if runtime is None or pool is None:
+            raise NotReadyError(
+                "The engine is not running; start it with `await engine.astart()` or `async with engine:`."
+            )
+        if not inputs:
+            raise InvalidInputError("The list of inputs is empty; send at least one.", param="input")
+        limit = self.engine_args.max_client_batch_size
+        if len(inputs) > limit:
+            raise InputTooLargeError(
+                f"{len(inputs)} inputs in one request; at most {limit} are allowed. Send several smaller requests, or "
+                "raise --max-client-batch-size.",
+                param="input",
+            )
+        runtime.check_room(len(inputs))
+        if len(inputs) <= INLINE_ITEMS and sum(map(len, inputs)) <= INLINE_CHARACTERS:
+            return make()
+        return await asyncio.get_running_loop().run_in_executor(pool, make)
+
+    async def _compute(self, features: list[Features], call: Call | None) -> Arrays:
+        call = call or Call()
+        if self._runtime is None:
+            raise NotReadyError("The engine stopped while the request was being read.", retry_after_s=5)
+        computing = self._runtime.compute(features, call)
+        if call.deadline_s is None:
+            return await computing
+        try:
+            return await asyncio.wait_for(computing, max(0.0, call.deadline_s - time.monotonic()))
+        except asyncio.TimeoutError as error:
+            raise DeadlineExceededError("The time limit passed before the request was computed.") from error
+
+
+def _usage(features: list[Features]) -> Usage:
+    return Usage(
+        prompt_tokens=sum(len(item.token_ids) for item in features),
+        truncated=tuple(index for index, item in enumerate(features) if item.truncated),
+    )

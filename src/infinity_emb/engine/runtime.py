@@ -1,0 +1,138 @@
+"""Hot path. A loaded model at work: the waiting line, its workers, and the way in for finished features."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from concurrent.futures import Future
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from infinity_emb.errors import NotReadyError
+from infinity_emb.models.features import Features
+from infinity_emb.scheduler.batcher import Batcher
+from infinity_emb.scheduler.dispatcher import Dispatcher, Load
+from infinity_emb.scheduler.limits import Limits
+from infinity_emb.scheduler.request import Request
+from infinity_emb.scheduler.runner import Runner
+from infinity_emb.scheduler.worker import Worker
+from infinity_emb.types import Call, Priority
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from infinity_emb.backends.base import Arrays, Backend
+
+_log = logging.getLogger("infinity_emb")
+WARM_UP_TIMEOUT_S = 300.0
+# Waiting work is bounded to about this long on the slowest machine we measured.
+WAITING_BATCHES = 2000
+
+
+class ModelRuntime:
+    """Runs between `start` and `stop`; one use.
+
+    Args:
+        backends: One a replica; all with the same layout.
+        max_items: Most items in one batch.
+        limits: Bounds of the waiting line; None in `tokens` follows the layout.
+    """
+
+    def __init__(self, backends: Sequence[Backend], max_items: int, queue_items: int, queue_tokens: int | None) -> None:
+        layout = backends[0].layout
+        self._interactive_tokens = layout.batch_tokens // 2
+        tokens = queue_tokens or layout.batch_tokens * WAITING_BATCHES
+        self._dispatcher = Dispatcher(Batcher(layout, max_items), Limits(queue_items, tokens))
+        self._workers = [
+            Worker(f"infinity-worker-{number}", self._dispatcher, Runner(backend))
+            for number, backend in enumerate(backends)
+        ]
+        self._limits = Limits(queue_items, tokens)
+
+    def start(self) -> None:
+        """Let the workers take batches."""
+        for worker in self._workers:
+            worker.start()
+
+    def stop(self, grace_s: float) -> bool:
+        """Answer what was accepted within the grace period, refuse the rest; False if a worker hangs."""
+        self._dispatcher.drain(grace_s)
+        self._dispatcher.close()
+        stopped = [worker.join(max(grace_s, 5.0)) for worker in self._workers]
+        if not all(stopped):
+            _log.error("a worker did not end in time; what it computed is dropped")
+            for worker, ended in zip(self._workers, stopped, strict=True):
+                if not ended:
+                    worker.abandon(NotReadyError("The engine stopped before this request was computed."))
+        return all(stopped)
+
+    @property
+    def alive(self) -> bool:
+        """Whether every worker can compute."""
+        return all(worker.alive for worker in self._workers)
+
+    def busy_s(self) -> float:
+        """How long the longest-running batch has been computing."""
+        return max(worker.busy_s() for worker in self._workers)
+
+    def load(self) -> Load:
+        """Snapshot of the waiting line."""
+        return self._dispatcher.load()
+
+    @property
+    def limits(self) -> Limits:
+        """Bounds of the waiting line."""
+        return self._limits
+
+    def check_room(self, items: int) -> None:
+        """Raise `OverloadedError` before work is spent on a request that will not fit."""
+        self._dispatcher.check_room(items)
+
+    async def compute(self, items: Sequence[Features], call: Call) -> Arrays:
+        """Outputs of the model for each item, `[items, width]` each; cancelling drops what is not computing yet.
+
+        Raises:
+            OverloadedError: The waiting line is full.
+            BackendError: The model failed on one of the items.
+            DeadlineExceededError: Not computed in time.
+            NotReadyError: The engine stopped.
+        """
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[None] = loop.create_future()
+        request = Request(items, future, loop, self._priority(items, call), call.deadline_s)
+        self._dispatcher.submit(request)
+        try:
+            await future
+        except asyncio.CancelledError:
+            self._dispatcher.cancel(request)
+            raise
+        return request.results
+
+    def compute_blocking(self, items: Sequence[Features], call: Call) -> Arrays:
+        """As `compute`, for a thread without an event loop."""
+        future: Future[None] = Future()
+        request = Request(items, future, None, self._priority(items, call), call.deadline_s)
+        self._dispatcher.submit(request)
+        try:
+            future.result()
+        except KeyboardInterrupt:
+            self._dispatcher.cancel(request)
+            raise
+        return request.results
+
+    def warm_up(self, longest: int) -> None:
+        """Compute a short and a full batch, so that the first request does not pay for it."""
+        for length, count in ((8, 1), (min(64, longest), 8)):
+            ids = np.ones(length, np.int64)
+            self.compute_blocking([Features(ids)] * count, Call(priority=Priority.INTERACTIVE))
+
+    def _priority(self, items: Sequence[Features], call: Call) -> Priority:
+        if call.priority is not None:
+            return call.priority
+        tokens = 0
+        for item in items:
+            tokens += len(item.token_ids)
+            if tokens > self._interactive_tokens:
+                return Priority.BULK
+        return Priority.INTERACTIVE
