@@ -17,7 +17,7 @@ from infinity_emb.models.hub.names import is_commit
 from infinity_emb.models.hub.selection import check_file_names, select
 from infinity_emb.models.hub.snapshot import DEFAULT_REVISION, cached_checkpoint, repository_folder
 from infinity_emb.models.hub.storage import storage_errors, write_whole
-from infinity_emb.models.hub.translate import FOREIGN_ERRORS, translate
+from infinity_emb.models.hub.translate import FOREIGN_ERRORS, not_a_hub, translate
 
 if TYPE_CHECKING:
     from infinity_emb.models.hub.settings import HubSettings
@@ -75,16 +75,7 @@ def _fetch(
     repository_id: str, revision: str | None, settings: HubSettings, *, progress: bool, with_onnx: bool
 ) -> Checkpoint:
     """Ask for the commit and the file list, fetch what is needed, then let the revision point to the commit."""
-    api = HfApi(endpoint=settings.endpoint, token=settings.token, library_name="infinity_emb")
-    info = api.model_info(repository_id, revision=revision, timeout=settings.timeout_s)
-    commit = info.sha or ""
-    if not is_commit(commit):
-        raise HubNetworkError(
-            f"{settings.endpoint or 'The hub'} names no commit for {repository_id}, but {commit!r}. Check HF_ENDPOINT.",
-            param="model_id",
-        )
-    names = [sibling.rfilename for sibling in info.siblings or ()]
-    check_file_names(names)
+    commit, names = _newest(repository_id, revision, settings)
     folder = repository_folder(settings.hub_cache, repository_id) / "snapshots" / commit
     folders = module_folders(_modules_json(repository_id, commit, settings)) if MODULES_FILE in names else ()
     wanted = select(names, folders, with_onnx=with_onnx)
@@ -107,6 +98,21 @@ def _fetch(
         )
     _remember(settings.hub_cache, repository_id, revision or DEFAULT_REVISION, commit)
     return Checkpoint(path=folder, model_id=repository_id, source=source, revision=commit)
+
+
+def _newest(repository_id: str, revision: str | None, settings: HubSettings) -> tuple[str, list[str]]:
+    """Commit and file names that the hub has for a revision; checked, because paths are made of both."""
+    api = HfApi(endpoint=settings.endpoint, token=settings.token, library_name="infinity_emb")
+    try:
+        info = api.model_info(repository_id, revision=revision, timeout=settings.timeout_s)
+    except (KeyError, TypeError, AttributeError) as error:  # valid JSON, but not the description of a repository
+        raise not_a_hub(repository_id, settings) from error
+    commit = info.sha or ""
+    if not is_commit(commit):
+        raise not_a_hub(repository_id, settings)
+    names = [sibling.rfilename for sibling in info.siblings or ()]
+    check_file_names(names)
+    return commit, names
 
 
 def _client_options(settings: HubSettings) -> dict[str, Any]:

@@ -37,7 +37,7 @@ FOREIGN_ERRORS: tuple[type[Exception], ...] = (
 def translate(error: BaseException, repository_id: str, revision: str | None, settings: HubSettings) -> LoadError:
     """Say what went wrong while `repository_id` was fetched."""
     wanted = f"{repository_id} at revision {revision}" if revision else repository_id
-    hub = settings.endpoint or "the Hugging Face hub"
+    hub = _hub(settings)
     for link in _chain(error):
         disk = storage_error(link, settings.hub_cache)
         if disk is not None:
@@ -52,17 +52,26 @@ def translate(error: BaseException, repository_id: str, revision: str | None, se
             return _refused(link, wanted, repository_id, hub)
     for link in _chain(error):
         if isinstance(link, json.JSONDecodeError):
-            return HubNetworkError(
-                f"{hub} did not answer like a hub when asked for {wanted}. Check HF_ENDPOINT, and whether a proxy "
-                "or a log-in page stands in between.",
-                param="model_id",
-            )
+            return not_a_hub(wanted, settings)
     return HubNetworkError(
         f"{wanted} could not be fetched from {hub}: {_in_words(error)}. Files that are complete are kept, so "
         "starting again goes on from there. Check the network, the proxy (HTTPS_PROXY) and HF_ENDPOINT; "
         "without a network give a local folder.",
         param="model_id",
     )
+
+
+def not_a_hub(wanted: str, settings: HubSettings) -> HubNetworkError:
+    """What answers is no hub, but perhaps a proxy's page."""
+    return HubNetworkError(
+        f"{_hub(settings)} did not answer like a hub when asked for {wanted}. Check HF_ENDPOINT, and whether a proxy "
+        "or a log-in page stands in between.",
+        param="model_id",
+    )
+
+
+def _hub(settings: HubSettings) -> str:
+    return settings.endpoint or "the Hugging Face hub"
 
 
 def _refused(error: foreign.HfHubHTTPError, wanted: str, repository_id: str, hub: str) -> LoadError:
