@@ -128,7 +128,7 @@ DISTILBERT = Architecture(
 )
 MPNET = Architecture(
     "MPNet",
-    {"model_type": "mpnet", "max_position_embeddings": POSITIONS + 2, "relative_attention_num_buckets": 8, **_SIZES},
+    {"model_type": "mpnet", "max_position_embeddings": POSITIONS + 2, "relative_attention_num_buckets": 32, **_SIZES},
     "mpnet",
     "mpnet.",
     _embeddings(POSITIONS + 2, 0),
@@ -137,7 +137,7 @@ MPNET = Architecture(
     | _linear(_MPNET + "intermediate.dense", INNER, HIDDEN)
     | _linear(_MPNET + "output.dense", HIDDEN, INNER)
     | _norm(_MPNET + "output.LayerNorm"),
-    {"encoder.relative_attention_bias.weight": (8, HEADS)} | _square("pooler.dense"),
+    {"encoder.relative_attention_bias.weight": (32, HEADS)} | _square("pooler.dense"),
     _DEEP_CLASSIFIER,
 )
 ELECTRA = Architecture(

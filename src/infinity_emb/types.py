@@ -241,7 +241,7 @@ class RerankReturnType(NamedTuple):
 
     relevance_score: float
     document: str
-    index: int
+    index: int  # type: ignore[assignment]  # the name users know; it hides tuple.index
 
 
 class ClassifyReturnElement(dict[str, "str | float"]):

@@ -19,7 +19,7 @@ token_index         int64      [segments, longest]   slots of each text's tokens
 
 Arrays it gives back: `embedding` float32 `[segments, dim]`, with `norm` `[segments, 1]` (the length each vector had
 before it was divided by it) where the model ends in Normalize; or `logits` float32 `[segments, labels]`.
-`segments` may be padded up by the collator (`Layout.segment_steps`); rows of padding segments are dropped by the caller.
+`segments` may be padded up by the collator (`Layout.segment_steps`); the caller drops those rows.
 """
 
 from __future__ import annotations

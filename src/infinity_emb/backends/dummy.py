@@ -29,7 +29,7 @@ class DummyBackend(Backend):
 
     name: ClassVar[str] = "dummy"
 
-    def __init__(self, spec: ModelSpec, options: BackendOptions) -> None:
+    def __init__(self, spec: ModelSpec, options: BackendOptions) -> None:  # noqa: ARG002 - the contract's signature
         self._embeds = spec.task is Task.EMBED
         self._width = spec.dim if self._embeds else len(spec.labels)
         self._frequencies = np.arange(1, self._width + 1, dtype=np.float32)

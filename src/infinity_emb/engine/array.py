@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from infinity_emb.types import ClassifyReturnElement, RerankReturnType
 
 
-class _NoSuchModel(ModelNotFoundError, IndexError):
+class _NoSuchModelError(ModelNotFoundError, IndexError):
     """Also an IndexError, which code written for the original catches."""
 
 
@@ -71,7 +71,7 @@ class AsyncEngineArray:
                 return engines[index_or_name]
         elif index_or_name in self._engines:
             return self._engines[index_or_name]
-        raise _NoSuchModel(
+        raise _NoSuchModelError(
             f"No model is served under the name {index_or_name!r}. Available: {', '.join(self._engines)}.",
             param="model",
         )

@@ -191,9 +191,7 @@ class AsyncEmbeddingEngine(ContractFace):
         self, texts: Sequence[str], *, add_special_tokens: bool = True, prompt_name: str | None = None
     ) -> list[list[TokenInfo]]:
         """Tokens of each text with their places in bytes, not truncated."""
-        return self._model.preprocessor.tokenize(
-            texts, add_special_tokens=add_special_tokens, prompt_name=prompt_name
-        )
+        return self._model.preprocessor.tokenize(texts, add_special_tokens=add_special_tokens, prompt_name=prompt_name)
 
     def decode(self, ids: Sequence[Sequence[int]], *, skip_special_tokens: bool = True) -> list[str]:
         """Text of each list of the model's token ids."""
@@ -223,9 +221,7 @@ class AsyncEmbeddingEngine(ContractFace):
                 param="model",
             )
 
-    def _label_features(
-        self, inputs: Sequence[TextInput | tuple[str, str]], options: ScoreOptions
-    ) -> list[Features]:
+    def _label_features(self, inputs: Sequence[TextInput | tuple[str, str]], options: ScoreOptions) -> list[Features]:
         """Texts and pairs may be mixed; each keeps its place."""
         preprocessor = self._model.preprocessor
         pairs = [item for item in inputs if isinstance(item, tuple)]

@@ -49,9 +49,7 @@ class ContractFace(ABC):
     def quantize(self, vectors: FloatArray, dtype: EmbeddingDtype) -> NDArray[Any]:
         """See `AsyncEmbeddingEngine`."""
 
-    async def embed(
-        self, sentences: list[str], matryoshka_dim: int | None = None
-    ) -> tuple[list[NDArray[Any]], int]:
+    async def embed(self, sentences: list[str], matryoshka_dim: int | None = None) -> tuple[list[NDArray[Any]], int]:
         """Vectors `[dim]` of each sentence and the tokens they took; in `embedding_dtype` of the engine arguments."""
         if not sentences:
             return [], 0

@@ -68,9 +68,7 @@ def load(args: EngineArgs) -> LoadedModel:
             revision=args.revision,
             cache_folder=Path(args.cache_folder).expanduser() if args.cache_folder else None,
         )
-        spec = read_spec(
-            checkpoint, task=args.task, pooling=args.pooling_method, allow_pickle=args.allow_pickle
-        )
+        spec = read_spec(checkpoint, task=args.task, pooling=args.pooling_method, allow_pickle=args.allow_pickle)
         preprocessor = TextPreprocessor(spec)
     replicas: list[Backend] = [backend_type(spec, options) for options in _replica_options(args, engine)]
     backends = tuple(replicas)

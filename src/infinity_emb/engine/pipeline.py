@@ -10,7 +10,7 @@ import numpy as np
 from infinity_emb.config.engine_args import EngineArgs
 from infinity_emb.engine.async_engine import AsyncEmbeddingEngine
 from infinity_emb.engine.background import BackgroundLoop
-from infinity_emb.types import EmbedOptions, ScoreOptions, TextOptions
+from infinity_emb.types import EmbedOptions, TextOptions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,9 +82,7 @@ class InfinityPipeline:
         self, query: str, documents: Sequence[str], *, top_n: int | None = None, raw_scores: bool = False
     ) -> list[RerankReturnType]:
         """Documents by falling relevance to the query."""
-        return self._background.submit(
-            self.arerank(query, documents, top_n=top_n, raw_scores=raw_scores)
-        ).result()
+        return self._background.submit(self.arerank(query, documents, top_n=top_n, raw_scores=raw_scores)).result()
 
     async def arerank(
         self, query: str, documents: Sequence[str], *, top_n: int | None = None, raw_scores: bool = False

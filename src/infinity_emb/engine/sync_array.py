@@ -75,9 +75,7 @@ class SyncEngineArray:
         self, *, model: str | int, sentences: list[str], raw_scores: bool = False
     ) -> Future[tuple[list[list[ClassifyReturnElement]], int]]:
         """See `AsyncEmbeddingEngine.classify`."""
-        return self.async_run(
-            self.async_engine_array.classify, model=model, sentences=sentences, raw_scores=raw_scores
-        )
+        return self.async_run(self.async_engine_array.classify, model=model, sentences=sentences, raw_scores=raw_scores)
 
     def image_embed(
         self, *, model: str | int, images: list[Any], matryoshka_dim: int | None = None

@@ -41,8 +41,10 @@ def quantize(vectors: FloatArray, dtype: EmbeddingDtype) -> NDArray[Any]:
                 param="dimensions",
             )
         bits = np.packbits(vectors > 0, axis=1)
-        return bits if dtype is EmbeddingDtype.UBINARY else (bits.astype(np.int16) - 128).astype(np.int8)
+        signed: NDArray[Any] = (bits.astype(np.int16) - 128).astype(np.int8)
+        return bits if dtype is EmbeddingDtype.UBINARY else signed
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     largest = np.maximum(lengths, 1e-12) * (RANGE_SIGMAS / np.sqrt(vectors.shape[1]))
     levels = np.clip(np.rint(vectors * (127.0 / largest)), -127, 127)
-    return levels.astype(np.int8) if dtype is EmbeddingDtype.INT8 else (levels + 128).astype(np.uint8)
+    signed_levels: NDArray[Any] = levels.astype(np.int8)
+    return signed_levels if dtype is EmbeddingDtype.INT8 else (levels + 128).astype(np.uint8)

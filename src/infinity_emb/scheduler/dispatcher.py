@@ -133,7 +133,11 @@ class Dispatcher:
             for request, positions, rows in batch.groups():
                 if request.closed:
                     continue
-                bad = [position for position, row in zip(positions, rows, strict=True) if good is not None and not good[row]]
+                bad = [
+                    position
+                    for position, row in zip(positions, rows, strict=True)
+                    if good is not None and not good[row]
+                ]
                 if bad:
                     poisoned.append((request, bad[0]))
                     self._close(request)

@@ -51,11 +51,11 @@ class Runner:
 
 def finite_rows(outputs: Arrays, count: int) -> NDArray[np.bool_] | None:
     """Which rows hold only finite numbers; None if all do."""
-    bad = None
+    good: NDArray[np.bool_] | None = None
     for array in outputs.values():
         # a sum is finite only if every term is (float32 sums of these sizes do not overflow)
         if np.isfinite(array.sum(dtype=np.float64)):
             continue
-        rows = np.isfinite(array).all(axis=1)
-        bad = rows if bad is None else bad & rows
-    return None if bad is None or bool(bad.all()) else bad[:count]
+        rows: NDArray[np.bool_] = np.asarray(np.isfinite(array).all(axis=1))
+        good = rows if good is None else np.logical_and(good, rows)
+    return None if good is None or bool(good.all()) else good[:count]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from infinity_emb.errors import CheckpointError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from infinity_emb.models.graph.builder import GraphBuilder
 
 Config: TypeAlias = "dict[str, Any]"

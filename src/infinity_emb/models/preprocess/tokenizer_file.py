@@ -19,20 +19,25 @@ FILE, SETTINGS_FILE = "tokenizer.json", "tokenizer_config.json"
 _BERT_CLASSES = frozenset(
     {"BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer", "MPNetTokenizer", "MobileBertTokenizer"}
 )
-_BERT_TYPES = frozenset({"bert", "distilbert", "electra", "mpnet", "mobilebert"})
-# Classes that rebuild their own special-token template, so that add_bos_token and add_eos_token say nothing.
-_OWN_TEMPLATE = _BERT_CLASSES | {
-    "AlbertTokenizer",
-    "CamembertTokenizer",
-    "DebertaTokenizer",
-    "DebertaV2Tokenizer",
-    "MPNetTokenizer",
-    "RobertaTokenizer",
-    "XLMRobertaTokenizer",
+# What the reference libraries take for a repository that names no class.
+_CLASS_BY_TYPE = {
+    "albert": "AlbertTokenizer",
+    "bart": "BartTokenizer",
+    "bert": "BertTokenizer",
+    "camembert": "CamembertTokenizer",
+    "deberta": "DebertaTokenizer",
+    "deberta-v2": "DebertaV2Tokenizer",
+    "distilbert": "DistilBertTokenizer",
+    "electra": "ElectraTokenizer",
+    "mobilebert": "MobileBertTokenizer",
+    "mpnet": "MPNetTokenizer",
+    "roberta": "RobertaTokenizer",
+    "xlm-roberta": "XLMRobertaTokenizer",
 }
 # Classes that give no type ids, whatever their template says.
 _UNTYPED_CLASSES = frozenset(
     {
+        "AlbertTokenizer",
         "BartTokenizer",
         "CamembertTokenizer",
         "DistilBertTokenizer",
@@ -54,7 +59,8 @@ def load_tokenizer(spec: ModelSpec) -> Tokenizer:
 
     settings = load_settings(spec.folder)
     stored = _load_json(spec.folder / FILE)
-    _follow_settings(stored, settings, spec.model_type)
+    name = tokenizer_class(spec.config, settings)
+    _follow_settings(stored, settings, name)
     try:
         tokenizer = Tokenizer.from_str(json.dumps(stored))
     except Exception as error:  # the library raises no narrower one
@@ -67,7 +73,6 @@ def load_tokenizer(spec: ModelSpec) -> Tokenizer:
     _add_missing_tokens(tokenizer, settings)
     if spec.do_lower_case:
         _lower_case(tokenizer)
-    _add_ends(tokenizer, settings)
     return tokenizer
 
 
@@ -76,9 +81,10 @@ def load_settings(folder: Path) -> dict[str, Any]:
     return _load_json(folder / SETTINGS_FILE) if (folder / SETTINGS_FILE).is_file() else {}
 
 
-def tokenizer_class(settings: dict[str, Any]) -> str:
-    """Name of the class that wrote the files, without the suffix of the fast ones; "" if it is not said."""
-    return str(settings.get("tokenizer_class") or "").removesuffix("Fast")
+def tokenizer_class(config: dict[str, Any], settings: dict[str, Any]) -> str:
+    """Name of the tokenizer class, without the suffix of the fast ones; "" if neither file nor family tells."""
+    named = settings.get("tokenizer_class") or config.get("tokenizer_class")
+    return str(named or _CLASS_BY_TYPE.get(str(config.get("model_type")), "")).removesuffix("Fast")
 
 
 def _load_json(path: Path) -> dict[str, Any]:
@@ -91,12 +97,10 @@ def _load_json(path: Path) -> dict[str, Any]:
     return data
 
 
-def _follow_settings(stored: dict[str, Any], settings: dict[str, Any], model_type: str) -> None:
+def _follow_settings(stored: dict[str, Any], settings: dict[str, Any], name: str) -> None:
     """Let tokenizer_config.json decide where the reference libraries let it decide."""
-    name = tokenizer_class(settings)
     normalizer = stored.get("normalizer")
-    bert = name in _BERT_CLASSES or (not name and model_type in _BERT_TYPES)
-    if bert and isinstance(normalizer, dict) and normalizer.get("type") == "BertNormalizer":
+    if name in _BERT_CLASSES and isinstance(normalizer, dict) and normalizer.get("type") == "BertNormalizer":
         normalizer["lowercase"] = bool(settings.get("do_lower_case", True))
         normalizer["strip_accents"] = settings.get("strip_accents")
         normalizer["handle_chinese_chars"] = bool(settings.get("tokenize_chinese_chars", True))
@@ -140,27 +144,6 @@ def _lower_case(tokenizer: Tokenizer) -> None:
         tokenizer.normalizer = Sequence([Lowercase(), *steps])
 
 
-def _add_ends(tokenizer: Tokenizer, settings: dict[str, Any]) -> None:
-    """Begin and end tokens exactly when tokenizer_config.json says so, for the classes that listen to it."""
-    from tokenizers.processors import TemplateProcessing  # noqa: PLC0415 - see above
-
-    if tokenizer_class(settings) in _OWN_TEMPLATE or not settings.keys() & {"add_bos_token", "add_eos_token"}:
-        return
-    ends = {}
-    for kind in ("bos", "eos"):
-        token = settings.get(f"{kind}_token")
-        name = token.get("content") if isinstance(token, dict) else token
-        number = tokenizer.token_to_id(name) if isinstance(name, str) else None
-        if settings.get(f"add_{kind}_token") and number is not None:
-            ends[kind] = (name, number)
-    pieces = [f"{ends['bos'][0]}:{{0}}"] if "bos" in ends else []
-    pieces += ["${1}:{0}"] + ([f"{ends['eos'][0]}:{{0}}"] if "eos" in ends else [])
-    first, second = ([piece.format(kind, name) for piece in pieces] for kind, name in ((0, "A"), (1, "B")))
-    tokenizer.post_processor = TemplateProcessing(
-        single=first, pair=first + second, special_tokens=list(dict(ends.values()).items())
-    )
-
-
 def reads_types(config: dict[str, Any], settings: dict[str, Any]) -> bool:
     """Whether the tokenizer's type ids reach the model: it has rows for them, and its tokenizer class gives them."""
     rows = config.get("type_vocab_size")
@@ -169,4 +152,4 @@ def reads_types(config: dict[str, Any], settings: dict[str, Any]) -> bool:
         return False
     if isinstance(names, list):
         return "token_type_ids" in names
-    return tokenizer_class(settings) not in _UNTYPED_CLASSES
+    return tokenizer_class(config, settings) not in _UNTYPED_CLASSES

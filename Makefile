@@ -1,0 +1,64 @@
+# make serve   environment, package, default model, server on http://localhost:7997 (PORT=… changes the port)
+# make test    everything needed to run the whole suite, and the suite
+# make check   the static checks: ruff, mypy, import-linter, deptry, vulture
+# make bench   side by side with peers, about 20 minutes (make bench-quick: 3)
+# make clean   removes what the above created in this folder
+
+PYTHON ?= python3
+PORT ?= 7997
+ARGS ?=
+SERVE := .venv
+DEV := .venv-dev
+PIP_FLAGS := --disable-pip-version-check
+export PYTHONUTF8 := 1
+
+.PHONY: help serve test check format docs bench bench-quick test-clients clean
+
+help:
+	@sed -n '1,/^$$/s/^# //p' Makefile
+
+serve: $(SERVE)/.installed
+	@$(SERVE)/bin/infinity_emb v2 --port $(PORT) $(ARGS)
+
+test: $(DEV)/.installed
+	$(DEV)/bin/python -m pytest $(ARGS)
+
+check: $(DEV)/.installed
+	$(DEV)/bin/ruff check .
+	$(DEV)/bin/ruff format --check .
+	$(DEV)/bin/mypy
+	$(DEV)/bin/lint-imports
+	$(DEV)/bin/deptry src
+	$(DEV)/bin/vulture
+
+format: $(DEV)/.installed
+	$(DEV)/bin/ruff check --fix .
+	$(DEV)/bin/ruff format .
+
+docs: $(DEV)/.installed
+	$(DEV)/bin/python -m infinity_emb.cli.reference > docs/cli.md
+
+bench bench-quick: $(DEV)/.installed
+	$(DEV)/bin/python bench/run.py $(if $(filter bench-quick,$@),--quick) $(ARGS)
+
+test-clients: $(DEV)/.installed
+	$(DEV)/bin/python tests/clients/run.py $(ARGS)
+
+clean:
+	rm -rf $(SERVE) $(DEV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage htmlcov
+
+# The stamp makes the second start quick; a change of pyproject.toml installs again.
+$(SERVE)/.installed: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("infinity_emb needs Python 3.10 or newer, and %s is %s. Name another with PYTHON=…" % (sys.executable, sys.version.split()[0]) if sys.version_info < (3, 10) else 0)'
+	@echo "Setting up $(SERVE): the server and what it needs (about 400 MB, without torch)"
+	$(PYTHON) -m venv $(SERVE)
+	$(SERVE)/bin/python -m pip install $(PIP_FLAGS) -e .
+	@touch $@
+
+$(DEV)/.installed: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("infinity_emb needs Python 3.10 or newer, and %s is %s. Name another with PYTHON=…" % (sys.executable, sys.version.split()[0]) if sys.version_info < (3, 10) else 0)'
+	@echo "Setting up $(DEV): the server, the tools, and the reference libraries that results are compared with"
+	$(PYTHON) -m venv $(DEV)
+	$(DEV)/bin/python -m pip install $(PIP_FLAGS) --upgrade "pip>=25.1"
+	$(DEV)/bin/python -m pip install $(PIP_FLAGS) -e ".[onnxruntime,server]" --group check --group test
+	@touch $@
