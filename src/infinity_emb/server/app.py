@@ -1,0 +1,168 @@
+"""The ASGI application: route, check, read, answer, count (hot path)."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING
+
+from infinity_emb.errors import InfinityError
+from infinity_emb.server.access import Access
+from infinity_emb.server.body import read_body
+from infinity_emb.server.cors import cors_headers, is_preflight, preflight_response
+from infinity_emb.server.errors import ClientGoneError, error_response, fault_of
+from infinity_emb.server.guard import Guard
+from infinity_emb.server.request import Request
+from infinity_emb.server.response import Response
+from infinity_emb.server.routes import all_routes
+from infinity_emb.server.routing import Router
+from infinity_emb.server.serving import Serving
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from infinity_emb.metrics import HttpMetrics, ModelGauges
+    from infinity_emb.server.lifecycle import Models
+    from infinity_emb.server.request import Receive, Scope, Send
+    from infinity_emb.server.routing import Route
+    from infinity_emb.server.settings import HttpSettings
+
+logger = logging.getLogger("infinity_emb")
+_ALWAYS = "always"
+_UNMATCHED = "none"
+
+
+class Application:
+    """Everything that one port answers.
+
+    Args:
+        models: The engines, and whether they are loaded.
+        settings: Options.
+        metrics: Counters; shared by the ports of one server.
+    """
+
+    def __init__(self, models: Models, settings: HttpSettings, metrics: HttpMetrics) -> None:
+        routes = all_routes(settings)
+        self.serving = Serving(settings, models, metrics, routes)
+        self._router = Router(routes)
+        self._access = Access(settings.api_keys)
+        self._root_path = settings.proxy_root_path
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection event as ASGI has it."""
+        if scope["type"] == "http":
+            await self._http(scope, receive, send)
+        elif scope["type"] == "lifespan":
+            await _lifespan(receive, send)
+        else:
+            await send({"type": "websocket.close", "code": 1000})
+
+    async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
+        started_s = time.perf_counter()
+        request = Request(scope, receive)
+        self._strip_root(request, scope.get("root_path", ""))
+        route: Route | None = None
+        try:
+            route, response = self._before(request)
+            if route is not None and response is None:
+                response = await self._answer(route, request)
+        except ClientGoneError:
+            self.serving.metrics.record_abandoned()
+            return
+        except InfinityError as error:
+            response = self._refusal(error, request)
+        except Exception as error:  # the boundary: whatever a bug raises, the client gets an answer
+            logger.exception("Request %s to %s failed.", request.request_id, request.path)
+            response = error_response(error, request)
+        if response is None:
+            raise AssertionError("this is a bug: a request was neither answered nor refused")
+        await self._send(request, response, send)
+        handler = _UNMATCHED if route is None else route.path
+        sizes_bytes = (len(request.body), len(response.body))
+        took_s = time.perf_counter() - started_s
+        method = request.method if route is not None else "OTHER"
+        self.serving.metrics.record(handler, method, response.status, sizes_bytes, took_s)
+
+    def _before(self, request: Request) -> tuple[Route | None, Response | None]:
+        """Find the route and let the request in, before its body is read."""
+        settings = self.serving.settings
+        if settings.permissive_cors and is_preflight(request):
+            return None, preflight_response(request)
+        shorter = self._router.redirect_target(request)
+        if shorter is not None:
+            return None, self._redirect(request, shorter)
+        route = self._router.match(request)
+        request.dialect = route.dialect
+        request.native = route.native
+        if route.access != _ALWAYS and route.access not in settings.public_routes:
+            self._access.check(request)
+        return route, None
+
+    async def _answer(self, route: Route, request: Request) -> Response:
+        if route.body is None:
+            return await route.handler(request, self.serving)
+        self.serving.models.check_open()
+        settings = self.serving.settings
+        request.start_clock(settings.request_timeout_s)
+        request.body = await read_body(request, settings)
+        with Guard(request, self.serving.in_flight):
+            return await route.handler(request, self.serving)
+
+    def _refusal(self, error: InfinityError, request: Request) -> Response:
+        fault = fault_of(error)
+        self.serving.metrics.record_refusal(fault.code)
+        if fault.status >= 500:
+            logger.warning("Request %s to %s: %s", request.request_id, request.path, error)
+        return error_response(error, request)
+
+    async def _send(self, request: Request, response: Response, send: Send) -> None:
+        headers = response.headers
+        body = response.body
+        headers.append((b"x-request-id", request.request_id.encode("ascii")))
+        if response.content_type:
+            headers.append((b"content-type", response.content_type))
+        if response.status != 204:
+            headers.append((b"content-length", str(len(body)).encode()))
+        if self.serving.settings.permissive_cors:
+            headers += cors_headers(request)
+        await send({"type": "http.response.start", "status": response.status, "headers": headers})
+        await send({"type": "http.response.body", "body": b"" if request.method == "HEAD" else body})
+
+    def _strip_root(self, request: Request, mounted_at: str) -> None:
+        """Take away what a mount or a proxy put before the path."""
+        for root in (mounted_at, self._root_path):
+            if root and request.path.startswith(root + "/"):
+                request.path = request.path[len(root) :]
+
+    def _redirect(self, request: Request, path: str) -> Response:
+        """307 keeps the method and the body."""
+        query = b"?" + request.query if request.query else b""
+        location = (self._root_path + path).encode() + query
+        return Response(b"", status=307, content_type=b"", headers=[(b"location", location)])
+
+
+async def _lifespan(receive: Receive, send: Send) -> None:
+    """Models load elsewhere, so start-up has nothing to wait for."""
+    while True:
+        kind = (await receive())["type"]
+        await send({"type": f"{kind}.complete"})
+        if kind == "lifespan.shutdown":
+            return
+
+
+def model_gauges(models: Models) -> Iterator[ModelGauges]:
+    """What the models say of themselves at each scrape."""
+    for engine in models:
+        status = engine.overload_status()
+        yield (
+            engine.card.served_name,
+            {
+                "infinity_queue_items": status.queue_absolute,
+                "infinity_queue_fraction": status.queue_fraction,
+                "infinity_running_items": status.results_absolute,
+                "infinity_queue_tokens": status.queue_tokens,
+                "infinity_queue_oldest_seconds": status.oldest_wait_s,
+                "infinity_tokens_per_second": status.tokens_per_s,
+                "infinity_model_up": float(engine.is_healthy),
+            },
+        )

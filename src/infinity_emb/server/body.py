@@ -1,0 +1,58 @@
+"""Read a request body, never more than allowed and never waiting for ever."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from infinity_emb.errors import InvalidInputError
+from infinity_emb.server.compression import decompress, too_large
+from infinity_emb.server.errors import ClientGoneError
+
+if TYPE_CHECKING:
+    from infinity_emb.server.request import Request
+    from infinity_emb.server.settings import HttpSettings
+
+
+async def read_body(request: Request, settings: HttpSettings) -> bytes:
+    """The whole body, decompressed.
+
+    Raises:
+        BodyTooLargeError: Over the limit: by its declared length, while reading, or after decompression.
+        ClientGoneError: The client left.
+        InvalidInputError: The next piece did not come in time, or the encoding is broken.
+    """
+    limit_bytes = settings.max_body_bytes
+    declared = request.headers.get(b"content-length", b"0")
+    if declared.isdigit() and int(declared) > limit_bytes:
+        raise too_large(limit_bytes)
+    message = await request.receive()
+    body: bytes = message.get("body", b"")
+    if message["type"] == "http.disconnect":
+        raise ClientGoneError("The client left while sending its body.")
+    if message.get("more_body", False):
+        body = await _read_rest(request, body, settings)
+    if len(body) > limit_bytes:
+        raise too_large(limit_bytes)
+    encoding = request.headers.get(b"content-encoding")
+    return body if encoding is None else decompress(body, encoding.decode("latin-1"), limit_bytes)
+
+
+async def _read_rest(request: Request, first: bytes, settings: HttpSettings) -> bytes:
+    pieces = [first]
+    size = len(first)
+    more = True
+    while more and size <= settings.max_body_bytes:
+        try:
+            message = await asyncio.wait_for(request.receive(), settings.body_timeout_s)
+        except asyncio.TimeoutError as error:
+            raise InvalidInputError(
+                f"The rest of the body did not arrive within {settings.body_timeout_s:g} s."
+            ) from error
+        if message["type"] == "http.disconnect":
+            raise ClientGoneError("The client left while sending its body.")
+        piece: bytes = message.get("body", b"")
+        pieces.append(piece)
+        size += len(piece)
+        more = message.get("more_body", False)
+    return b"".join(pieces)

@@ -1,0 +1,124 @@
+"""The one way from inputs to vectors, used by every dialect (hot path)."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from infinity_emb.errors import CapabilityError
+from infinity_emb.server.options import embed_options, output_form
+from infinity_emb.server.vectors import finished
+from infinity_emb.types import EmbedResult, Modality, Task, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from infinity_emb.engine.async_engine import AsyncEmbeddingEngine
+    from infinity_emb.server.fields import EmbedFields
+    from infinity_emb.server.inputs import Inputs
+    from infinity_emb.server.options import OutputForm
+    from infinity_emb.server.request import Request
+    from infinity_emb.server.response import Headers
+    from infinity_emb.server.serving import Serving
+    from infinity_emb.types import EmbedOptions
+
+
+class Embedded(NamedTuple):
+    """Vectors ready to be written.
+
+    Attributes:
+        engine: Who made them.
+        result: As float32, before quantisation.
+        vectors: In the wanted number format.
+        form: How to write them.
+    """
+
+    engine: AsyncEmbeddingEngine
+    result: EmbedResult
+    vectors: NDArray[Any]
+    form: OutputForm
+
+    @property
+    def model(self) -> str:
+        """Served name."""
+        return self.engine.card.served_name
+
+    @property
+    def usage(self) -> Usage:
+        """Tokens and truncations."""
+        return self.result.usage
+
+
+async def embed(request: Request, serving: Serving, fields: EmbedFields, inputs: Inputs) -> Embedded:
+    """Embed the inputs of a request and count what it cost.
+
+    Raises:
+        InfinityError: See the table of errors.
+    """
+    engine = serving.models.find(fields.model, Task.EMBED)
+    form = output_form(fields, engine)
+    options = embed_options(fields, engine)
+    if inputs.modality is Modality.TEXT:
+        result = await engine.embed_result(inputs.items, options, request.call())
+    else:
+        result = await _embed_media(engine, inputs, options)
+    vectors = finished(result, form.dtype, engine)
+    usage = result.usage
+    serving.metrics.record_work(
+        engine.card.served_name,
+        "embed",
+        items=len(inputs.items),
+        tokens=usage.prompt_tokens,
+        truncated=len(usage.truncated),
+    )
+    return Embedded(engine, result, vectors, form)
+
+
+def usage_of(usage: Usage) -> dict[str, Any]:
+    """OpenAI's `usage`; cut items are named, because truncation is never silent."""
+    answer: dict[str, Any] = {"prompt_tokens": usage.prompt_tokens, "total_tokens": usage.prompt_tokens}
+    if usage.truncated:
+        answer["truncated_items"] = list(usage.truncated)
+    return answer
+
+
+def usage_headers(usage: Usage) -> Headers:
+    """`x-truncated` with the number of cut items, if any was."""
+    return [(b"x-truncated", str(len(usage.truncated)).encode())] if usage.truncated else []
+
+
+async def _embed_media(engine: AsyncEmbeddingEngine, inputs: Inputs, options: EmbedOptions) -> EmbedResult:
+    """Images and sounds; a model that cannot read them is named with what it can."""
+    card = engine.card
+    if inputs.modality not in card.modalities or Task.EMBED not in card.tasks:
+        offered = ", ".join(sorted(f"{task.value} {kind.value}" for task in card.tasks for kind in card.modalities))
+        raise CapabilityError(
+            f"The model {card.served_name!r} cannot embed {inputs.modality.value}; it offers: {offered}.",
+            param="modality",
+        )
+    sources = [_media_source(item) for item in inputs.items if isinstance(item, str)]
+    if inputs.modality is Modality.IMAGE:
+        vectors, tokens = await engine.image_embed(images=sources, matryoshka_dim=options.dimensions)
+    else:
+        vectors, tokens = await engine.audio_embed(audios=sources, matryoshka_dim=options.dimensions)
+    return EmbedResult(np.stack(vectors), Usage(tokens))
+
+
+def _media_source(item: str) -> str | bytes:
+    """A URL or data URI as it is; anything else is tried as bare base64, which some clients send."""
+    if item[:5].lower() == "data:" or "://" in item[:16]:
+        return item
+    try:
+        return base64.b64decode(item, validate=True)
+    except (binascii.Error, ValueError):
+        return item
+
+
+def split_rows(vectors: NDArray[Any], counts: Sequence[int]) -> list[NDArray[Any]]:
+    """Cut `[sum(counts), dim]` into one array a group."""
+    return np.split(vectors, np.cumsum(counts)[:-1]) if counts else []

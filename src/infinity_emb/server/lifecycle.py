@@ -1,0 +1,150 @@
+"""Whether the server can answer: loading, ready, failed or draining, and which engines it has."""
+
+from __future__ import annotations
+
+import enum
+import time
+from typing import TYPE_CHECKING, Any
+
+from infinity_emb.errors import ModelNotFoundError, NotReadyError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from infinity_emb.engine.array import AsyncEngineArray
+    from infinity_emb.engine.async_engine import AsyncEmbeddingEngine
+    from infinity_emb.types import Task
+
+UNSPECIFIED_MODEL = "default/not-specified"
+LOADING_RETRY_S = 2
+
+
+class Phase(str, enum.Enum):
+    """Where the server is in its life."""
+
+    LOADING = "loading"
+    READY = "ready"
+    FAILED = "failed"
+    DRAINING = "draining"
+
+
+class Lifecycle:
+    """The one place that knows the phase; shared by all ports of a server.
+
+    Attributes:
+        names: Served names, known before anything is loaded.
+        phase: The present phase.
+        array: The engines, once they are loaded.
+        failure: Why loading failed, for a person.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = tuple(names)
+        self.phase = Phase.LOADING
+        self.array: AsyncEngineArray | None = None
+        self.failure = ""
+        self._begun_s = time.monotonic()
+        self._took_s: float | None = None
+
+    def open(self, array: AsyncEngineArray) -> None:
+        """The engines run: answer requests."""
+        self.array = array
+        self.phase = Phase.READY
+        self._took_s = time.monotonic() - self._begun_s
+
+    def fail(self, message: str) -> None:
+        """Loading failed for good."""
+        self.failure = message
+        self.phase = Phase.FAILED
+
+    def drain(self) -> None:
+        """Take nothing new; what was accepted is still answered."""
+        self.phase = Phase.DRAINING
+
+    def progress(self) -> dict[str, Any]:
+        """How far start-up is, for `/startupz`."""
+        elapsed_s = time.monotonic() - self._begun_s if self._took_s is None else self._took_s
+        answer: dict[str, Any] = {
+            "status": self.phase.value,
+            "elapsed_s": round(elapsed_s, 3),
+            "models": [{"id": name, "status": self._status_of(name)} for name in self.names],
+        }
+        if self.failure:
+            answer["error"] = self.failure
+        return answer
+
+    def _status_of(self, name: str) -> str:
+        if self.array is None:
+            return self.phase.value
+        return (
+            "ready" if any(engine.card.served_name == name and engine.is_healthy for engine in self.array) else "down"
+        )
+
+
+class Models:
+    """The engines that one port answers for.
+
+    Args:
+        lifecycle: Phase and engines of the whole server.
+        only: Served name of the one model of this port; None is all of them.
+    """
+
+    def __init__(self, lifecycle: Lifecycle, only: str | None = None) -> None:
+        self._lifecycle = lifecycle
+        self._only = only
+
+    @property
+    def lifecycle(self) -> Lifecycle:
+        """Phase and engines of the whole server."""
+        return self._lifecycle
+
+    def __iter__(self) -> Iterator[AsyncEmbeddingEngine]:
+        for engine in self._lifecycle.array or ():
+            if self._only is None or engine.card.served_name == self._only:
+                yield engine
+
+    def can_answer(self) -> bool:
+        """Ready, and every engine of this port is up; a port without engines cannot answer."""
+        engines = list(self)
+        return self._lifecycle.phase is Phase.READY and bool(engines) and all(engine.is_healthy for engine in engines)
+
+    def check_open(self) -> None:
+        """Raise unless requests are taken.
+
+        Raises:
+            NotReadyError: Loading, failed or draining.
+        """
+        phase = self._lifecycle.phase
+        if phase is Phase.READY:
+            return
+        text = {
+            Phase.LOADING: "The models are still loading; see /startupz for the progress.",
+            Phase.DRAINING: "The server is shutting down and takes no new requests.",
+            Phase.FAILED: "The models could not be loaded; the server's log says why.",
+        }[phase]
+        raise NotReadyError(text, retry_after_s=LOADING_RETRY_S)
+
+    def find(self, name: str | None, *tasks: Task) -> AsyncEmbeddingEngine:
+        """The engine for a request.
+
+        Args:
+            name: Served name; None, empty or Infinity's `default/not-specified` is the first model made for the task.
+                With one model every name is that model's.
+            tasks: What it is asked to do; earlier ones are preferred.
+
+        Raises:
+            NotReadyError: Loading, failed or draining.
+            ModelNotFoundError: Several models are served and none under this name.
+        """
+        self.check_open()
+        engines = list(self)
+        if len(engines) == 1:
+            return engines[0]
+        if not name or name == UNSPECIFIED_MODEL:
+            fitting = (engine for task in tasks for engine in engines if task in engine.card.tasks)
+            return next(fitting, engines[0])
+        for engine in engines:
+            if engine.card.served_name == name:
+                return engine
+        known = ", ".join(repr(engine.card.served_name) for engine in engines)
+        raise ModelNotFoundError(f"No model is served as {name[:200]!r}; the served models are {known}.", param="model")

@@ -1,0 +1,130 @@
+"""OpenAI's `/v1/embeddings`, also under Azure's path, with every dialect's options as extra fields (hot path).
+
+One body serves OpenAI, Infinity, Jina, Voyage and vLLM clients, because they all post to the same path.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from typing import TYPE_CHECKING, Annotated, Any
+
+from msgspec import Meta
+
+from infinity_emb.server.decode import decode_body, decoder_for
+from infinity_emb.server.embedding import embed, usage_headers, usage_of
+from infinity_emb.server.errors import SchemaError
+from infinity_emb.server.fields import EmbedFields, TextOrTokens
+from infinity_emb.server.inputs import Inputs, content_text, read_inputs
+from infinity_emb.server.response import json_response
+from infinity_emb.server.vectors import binary_response, rows
+from infinity_emb.types import Modality
+
+if TYPE_CHECKING:
+    from infinity_emb.server.embedding import Embedded
+    from infinity_emb.server.request import Request
+    from infinity_emb.server.response import Response
+    from infinity_emb.server.serving import Serving
+    from infinity_emb.server.settings import HttpSettings
+
+_MODALITIES = {modality.value: modality for modality in Modality}
+
+
+class EmbeddingBody(EmbedFields, kw_only=True):
+    """Body of `/v1/embeddings` and `/embeddings`."""
+
+    input: Annotated[
+        TextOrTokens | None,
+        Meta(description="A string, a list of strings, token ids, lists of token ids, or objects with text or image."),
+    ] = None
+    inputs: Annotated[
+        TextOrTokens | None, Meta(description="TEI's name for `input`; the answer is then a bare list of vectors.")
+    ] = None
+    messages: Annotated[
+        list[Any] | None, Meta(description="vLLM's chat form: one conversation, or a list of conversations.")
+    ] = None
+    modality: Annotated[str | None, Meta(description="`text` (the default), `image` or `audio`.")] = None
+    user: str | None = None
+
+
+_DECODER = decoder_for(EmbeddingBody)
+
+
+async def embeddings(request: Request, serving: Serving) -> Response:
+    """Vectors of texts, token ids, images or sounds."""
+    body = decode_body(request, _DECODER)
+    return await answer(request, serving, body, read_body_inputs(body, serving.settings))
+
+
+async def azure_embeddings(request: Request, serving: Serving) -> Response:
+    """The same; the model is named in the path."""
+    body = decode_body(request, _DECODER)
+    body.model = request.params["model"]
+    return await answer(request, serving, body, read_body_inputs(body, serving.settings))
+
+
+async def answer(request: Request, serving: Serving, body: EmbeddingBody, inputs: Inputs) -> Response:
+    """Embed and write in the form that was asked for."""
+    embedded = await embed(request, serving, body, inputs)
+    headers = usage_headers(embedded.usage)
+    compact = binary_response(request, embedded.vectors, embedded.form)
+    if compact is not None:
+        headers.append((b"x-prompt-tokens", str(embedded.usage.prompt_tokens).encode()))
+        compact.headers += headers
+        return compact
+    written = rows(embedded.vectors, base64=embedded.form.base64)
+    if body.input is None and body.inputs is not None:
+        return json_response(written, headers=headers)
+    return json_response(envelope(embedded, written), headers=headers)
+
+
+def envelope(embedded: Embedded, written: list[Any]) -> dict[str, Any]:
+    """OpenAI's answer around vectors that are ready to be written."""
+    return {
+        "object": "list",
+        "data": [{"object": "embedding", "embedding": vector, "index": index} for index, vector in enumerate(written)],
+        "model": embedded.model,
+        "usage": usage_of(embedded.usage),
+        "id": f"infinity-{uuid.uuid4()}",
+        "created": int(time.time()),
+    }
+
+
+def read_body_inputs(body: EmbeddingBody, settings: HttpSettings) -> Inputs:
+    """The inputs, whichever field holds them, with the modality that the body names.
+
+    Raises:
+        SchemaError: No inputs, or a modality that does not exist.
+    """
+    if body.input is None and body.inputs is None and body.messages is not None:
+        return Inputs(Modality.TEXT, _conversations(body.messages))
+    if body.input is None and body.inputs is not None:
+        inputs = read_inputs(body.inputs, settings, "inputs")
+    else:
+        inputs = read_inputs(body.input, settings)
+    name = body.modality
+    if name is None or name == "text":
+        return inputs
+    modality = _MODALITIES.get(name)
+    if modality is None:
+        raise SchemaError(
+            f"modality: {name[:80]!r} is not known; allowed are {', '.join(map(repr, _MODALITIES))}.",
+            loc=("modality",),
+            kind="enum",
+        )
+    return Inputs(modality, inputs.items)
+
+
+def _conversations(messages: list[Any]) -> list[str]:
+    """One text a conversation: the contents of its messages, one a line."""
+    if not messages:
+        raise SchemaError("messages: must hold at least one message.", loc=("messages",), kind="too_short")
+    conversations = messages if isinstance(messages[0], list) else [messages]
+    return [
+        "\n".join(content_text(_content(message), "messages", index) for message in conversation)
+        for index, conversation in enumerate(conversations)
+    ]
+
+
+def _content(message: Any) -> Any:
+    return message.get("content") if isinstance(message, dict) else None

@@ -1,0 +1,153 @@
+"""A server in its process: uvicorn on every socket, models loading beside it, an orderly end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+from infinity_emb.metrics import HttpMetrics
+from infinity_emb.server.app import Application, model_gauges
+from infinity_emb.server.lifecycle import Lifecycle, Models
+from infinity_emb.server.loading import load
+from infinity_emb.server.settings import HttpSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from infinity_emb.config.engine_args import EngineArgs
+    from infinity_emb.config.server_args import ServerArgs
+    from infinity_emb.server.launch import OnReady
+    from infinity_emb.server.listening import Bound
+
+logger = logging.getLogger("infinity_emb")
+
+_KEEP_ALIVE_S = 75  # longer than the 60 s after which common proxies drop an idle connection
+_CLOSE_S = 2  # for writing answers that are already made
+
+
+class ServerProcess:
+    """One run from bound sockets to exit code.
+
+    Args:
+        engine_args_list: One entry a model.
+        server_args: Options of the server.
+        sockets: Bound and listening.
+        on_ready: See `run`.
+    """
+
+    def __init__(
+        self,
+        engine_args_list: Sequence[EngineArgs],
+        server_args: ServerArgs,
+        sockets: Sequence[Bound],
+        on_ready: OnReady | None,
+    ) -> None:
+        self._engine_args_list = engine_args_list
+        self._server_args = server_args
+        self._on_ready = on_ready
+        names = [args.served_model_name for args in engine_args_list]
+        self._lifecycle = Lifecycle(names)
+        metrics = HttpMetrics()
+        everything = Models(self._lifecycle)
+        metrics.watch_models(lambda: model_gauges(everything))
+        settings = HttpSettings.from_server_args(server_args)
+        self._applications: list[Application] = []
+        self._servers: list[tuple[uvicorn.Server, Bound]] = []
+        for bound in sockets:
+            only = None if bound.model_index is None else names[bound.model_index]
+            application = Application(Models(self._lifecycle, only), settings, metrics)
+            self._applications.append(application)
+            self._servers.append((uvicorn.Server(_uvicorn_config(application, server_args)), bound))
+        self._stop = asyncio.Event()
+        self._signals = 0
+
+    async def serve(self) -> int:
+        """Serve until a signal or a load error.
+
+        Raises:
+            InfinityError: A model cannot be brought up.
+        """
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self._on_signal, number)
+        for server, bound in self._servers:
+            await _start(server, bound)
+        loops = [asyncio.create_task(server.main_loop()) for server, _ in self._servers]
+        stopped = asyncio.create_task(self._stop.wait())
+        loading = asyncio.create_task(self._load())
+        await asyncio.wait({stopped, loading}, return_when=asyncio.FIRST_COMPLETED)
+        if not loading.done() or loading.exception() is None:
+            await self._stop.wait()
+            await self._drain()
+        await self._close(loops)
+        stopped.cancel()
+        if loading.done():
+            loading.result()  # raises what loading raised
+        else:
+            loading.cancel()
+        if self._lifecycle.array is not None:
+            await self._lifecycle.array.astop()
+        return 0
+
+    async def _load(self) -> None:
+        """Load, start, and tell; a failure shows in `/startupz` until the process ends."""
+        try:
+            array = await load(self._engine_args_list)
+        except Exception as error:
+            self._lifecycle.fail(str(error))
+            raise
+        if self._stop.is_set():
+            await array.astop()
+            return
+        self._lifecycle.open(array)
+        if self._on_ready is not None:
+            self._on_ready([engine.card for engine in array])
+
+    def _on_signal(self, number: int) -> None:
+        self._signals += 1
+        if self._signals > 1:
+            logger.warning("Second signal: leaving now.")
+            os._exit(128 + number)
+        logger.info("Stopping: finishing what is in flight, up to %g s.", self._server_args.shutdown_grace_s)
+        self._lifecycle.drain()
+        self._stop.set()
+
+    async def _drain(self) -> None:
+        """Finish what is in flight within the grace period, refuse the rest."""
+        grace_s = self._server_args.shutdown_grace_s
+        await asyncio.gather(*(application.serving.in_flight.finish(grace_s) for application in self._applications))
+
+    async def _close(self, loops: Sequence[asyncio.Task[None]]) -> None:
+        for server, _ in self._servers:
+            server.should_exit = True
+        await asyncio.gather(*loops)
+        await asyncio.gather(*(server.shutdown(sockets=[bound.socket]) for server, bound in self._servers))
+
+
+async def _start(server: uvicorn.Server, bound: Bound) -> None:
+    """Do what uvicorn's own `serve` does before its main loop, without its signal handling."""
+    server.config.load()
+    server.lifespan = server.config.lifespan_class(server.config)
+    await server.startup(sockets=[bound.socket])
+
+
+def _uvicorn_config(application: Application, args: ServerArgs) -> uvicorn.Config:
+    return uvicorn.Config(
+        application,
+        http="httptools",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_keep_alive=_KEEP_ALIVE_S,
+        timeout_graceful_shutdown=_CLOSE_S,
+        ssl_certfile=args.ssl_certfile,
+        ssl_keyfile=args.ssl_keyfile,
+    )

@@ -1,0 +1,67 @@
+"""Write vectors straight from their array: numbers, base64 or raw bytes (hot path)."""
+
+from __future__ import annotations
+
+import binascii
+import io
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.lib import format as npy
+
+from infinity_emb.server.response import Response
+from infinity_emb.types import EmbeddingDtype
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from infinity_emb.engine.async_engine import AsyncEmbeddingEngine
+    from infinity_emb.server.options import OutputForm
+    from infinity_emb.server.request import Request
+    from infinity_emb.types import EmbedResult
+
+_NPY = b"application/x-npy"
+_RAW = b"application/octet-stream"
+
+
+def finished(result: EmbedResult, dtype: EmbeddingDtype, engine: AsyncEmbeddingEngine) -> NDArray[Any]:
+    """The vectors in the wanted number format, contiguous and little-endian."""
+    vectors = result.vectors
+    if dtype is not EmbeddingDtype.FLOAT32:
+        return np.ascontiguousarray(engine.quantize(vectors, dtype))
+    return np.ascontiguousarray(vectors, dtype="<f4")
+
+
+def rows(vectors: NDArray[Any], *, base64: bool) -> list[Any]:
+    """One JSON value a vector: a base64 string, or the row itself, which the JSON writer reads."""
+    if base64:
+        return [binascii.b2a_base64(row, newline=False).decode("ascii") for row in vectors]
+    return list(vectors)
+
+
+def binary_response(request: Request, vectors: NDArray[Any], form: OutputForm) -> Response | None:
+    """The compact answer that `Accept` asks for, or None if it asks for JSON.
+
+    `application/octet-stream` is the bare numbers, row after row (`; dtype=float16` halves them);
+    `application/x-npy` is a NumPy file. Shape and number format are in `x-embedding-shape` and `x-embedding-dtype`.
+    """
+    accept = request.headers.get(b"accept", b"")
+    kind, _, parameters = accept.partition(b",")[0].partition(b";")
+    kind = kind.strip().lower()
+    if kind not in {_NPY, _RAW}:
+        return None
+    if form.dtype is EmbeddingDtype.FLOAT32 and b"float16" in parameters:
+        vectors = vectors.astype("<f2")
+    body = vectors.tobytes() if kind == _RAW else _npy_bytes(vectors)
+    shape = ",".join(str(length) for length in vectors.shape)
+    return Response(
+        body,
+        content_type=kind,
+        headers=[(b"x-embedding-shape", shape.encode()), (b"x-embedding-dtype", str(vectors.dtype).encode())],
+    )
+
+
+def _npy_bytes(vectors: NDArray[Any]) -> bytes:
+    out = io.BytesIO()
+    npy.write_array(out, vectors, allow_pickle=False)
+    return out.getvalue()
