@@ -58,11 +58,8 @@ def load_tokenizer(spec: ModelSpec) -> Tokenizer:
     from tokenizers import Tokenizer  # noqa: PLC0415 - heavy; not needed to describe a checkpoint
 
     settings = load_settings(spec.folder)
-    stored = _load_json(spec.folder / FILE)
-    name = tokenizer_class(spec.config, settings)
-    _follow_settings(stored, settings, name)
     try:
-        tokenizer = Tokenizer.from_str(json.dumps(stored))
+        tokenizer = Tokenizer.from_file(str(spec.folder / FILE))
     except Exception as error:  # the library raises no narrower one
         raise CheckpointError(
             f"{FILE}: the tokenizers library cannot read it ({error}). Download it again, or update tokenizers.",
@@ -70,6 +67,7 @@ def load_tokenizer(spec: ModelSpec) -> Tokenizer:
         ) from error
     tokenizer.no_truncation()
     tokenizer.no_padding()
+    _follow_settings(tokenizer, settings, tokenizer_class(spec.config, settings))
     _add_missing_tokens(tokenizer, settings)
     if spec.do_lower_case:
         _lower_case(tokenizer)
@@ -97,21 +95,24 @@ def _load_json(path: Path) -> dict[str, Any]:
     return data
 
 
-def _follow_settings(stored: dict[str, Any], settings: dict[str, Any], name: str) -> None:
-    """Let tokenizer_config.json decide where the reference libraries let it decide."""
-    normalizer = stored.get("normalizer")
-    if name in _BERT_CLASSES and isinstance(normalizer, dict) and normalizer.get("type") == "BertNormalizer":
-        normalizer["lowercase"] = bool(settings.get("do_lower_case", True))
-        normalizer["strip_accents"] = settings.get("strip_accents")
-        normalizer["handle_chinese_chars"] = bool(settings.get("tokenize_chinese_chars", True))
-    splitter = stored.get("pre_tokenizer")
-    if (
-        name == "RobertaTokenizer"
-        and isinstance(settings.get("add_prefix_space"), bool)
-        and isinstance(splitter, dict)
-        and splitter.get("type") == "ByteLevel"
-    ):
-        splitter["add_prefix_space"] = settings["add_prefix_space"]
+def _follow_settings(tokenizer: Tokenizer, settings: dict[str, Any], name: str) -> None:
+    """Let tokenizer_config.json decide where the reference libraries let it decide; `name` is the tokenizer class."""
+    from tokenizers.normalizers import BertNormalizer  # noqa: PLC0415 - see above
+    from tokenizers.pre_tokenizers import ByteLevel  # noqa: PLC0415 - see above
+
+    if name in _BERT_CLASSES and isinstance(tokenizer.normalizer, BertNormalizer):
+        tokenizer.normalizer = BertNormalizer(
+            clean_text=tokenizer.normalizer.clean_text,
+            handle_chinese_chars=bool(settings.get("tokenize_chinese_chars", True)),
+            strip_accents=settings.get("strip_accents"),
+            lowercase=bool(settings.get("do_lower_case", True)),
+        )
+    spaced = settings.get("add_prefix_space")
+    splitter = tokenizer.pre_tokenizer
+    if name == "RobertaTokenizer" and isinstance(spaced, bool) and isinstance(splitter, ByteLevel):
+        tokenizer.pre_tokenizer = ByteLevel(
+            add_prefix_space=spaced, trim_offsets=splitter.trim_offsets, use_regex=splitter.use_regex
+        )
 
 
 def _add_missing_tokens(tokenizer: Tokenizer, settings: dict[str, Any]) -> None:
