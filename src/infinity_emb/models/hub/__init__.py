@@ -6,6 +6,7 @@
 from infinity_emb.models.hub.checkpoint import Checkpoint
 from infinity_emb.models.hub.embedded import EMBEDDED_MODEL_ID
 from infinity_emb.models.hub.resolve import resolve
+from infinity_emb.models.hub.selection import Wanted
 from infinity_emb.models.hub.settings import HubSettings
 
-__all__ = ["EMBEDDED_MODEL_ID", "Checkpoint", "HubSettings", "resolve"]
+__all__ = ["EMBEDDED_MODEL_ID", "Checkpoint", "HubSettings", "Wanted", "resolve"]

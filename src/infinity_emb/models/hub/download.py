@@ -8,16 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from huggingface_hub import HfApi, constants, hf_hub_download, snapshot_download
+from huggingface_hub.errors import HfHubHTTPError
 from huggingface_hub.utils import tqdm as hub_tqdm  # type: ignore[attr-defined] # a class there, not the module
 
 from infinity_emb.errors import AccessDeniedError, CheckpointError, HubNetworkError, LoadError, RepositoryNotFoundError
 from infinity_emb.models.hub.checkpoint import Checkpoint
 from infinity_emb.models.hub.modules import MODULES_FILE, module_folders
 from infinity_emb.models.hub.names import is_commit
-from infinity_emb.models.hub.selection import check_file_names, select
+from infinity_emb.models.hub.selection import SAFE_FILES, Wanted, check_file_names, select
 from infinity_emb.models.hub.snapshot import DEFAULT_REVISION, cached_checkpoint, repository_folder
 from infinity_emb.models.hub.storage import storage_errors, write_whole
-from infinity_emb.models.hub.translate import FOREIGN_ERRORS, not_a_hub, translate
+from infinity_emb.models.hub.translate import FOREIGN_ERRORS, WebError, not_a_hub, translate
 
 if TYPE_CHECKING:
     from infinity_emb.models.hub.settings import HubSettings
@@ -36,7 +37,12 @@ class _SilentProgress(hub_tqdm):
 
 
 def fetch(
-    repository_id: str, revision: str | None, settings: HubSettings, *, progress: bool = True, with_onnx: bool = False
+    repository_id: str,
+    revision: str | None,
+    settings: HubSettings,
+    *,
+    progress: bool = True,
+    wanted: Wanted = SAFE_FILES,
 ) -> Checkpoint:
     """Bring a repository into the hub's cache, or use the copy there if the hub does not give it out now.
 
@@ -44,20 +50,20 @@ def fetch(
         LoadError: See `infinity_emb.models.hub.resolve`.
     """
     try:
-        return _fetch(repository_id, revision, settings, progress=progress, with_onnx=with_onnx)
+        return _fetch(repository_id, revision, settings, progress=progress, wanted=wanted)
     except LoadError as error:
         refusal = error
     except FOREIGN_ERRORS as error:
         refusal = translate(error, repository_id, revision, settings)
         refusal.__cause__ = error
-    cached = _cached_instead(refusal, repository_id, revision, settings, with_onnx=with_onnx)
+    cached = _cached_instead(refusal, repository_id, revision, settings, wanted=wanted)
     if cached is None:
         raise refusal
     return cached
 
 
 def _cached_instead(
-    refusal: LoadError, repository_id: str, revision: str | None, settings: HubSettings, *, with_onnx: bool
+    refusal: LoadError, repository_id: str, revision: str | None, settings: HubSettings, *, wanted: Wanted
 ) -> Checkpoint | None:
     """A complete earlier copy keeps a server starting while the hub is away or a token has run out."""
     if not isinstance(refusal, (HubNetworkError, AccessDeniedError, RepositoryNotFoundError)):
@@ -65,39 +71,54 @@ def _cached_instead(
     if refusal.param == "revision":  # the hub did answer: what was asked for does not exist
         return None
     note = "hub not reachable" if isinstance(refusal, HubNetworkError) else "hub refused access"
-    cached = cached_checkpoint(settings, repository_id, revision, with_onnx=with_onnx, note=note)
+    cached = cached_checkpoint(settings, repository_id, revision, wanted=wanted, note=note)
     if cached is not None:
         logger.warning("Starting from the cached copy of %s. %s", repository_id, refusal)
     return cached
 
 
 def _fetch(
-    repository_id: str, revision: str | None, settings: HubSettings, *, progress: bool, with_onnx: bool
+    repository_id: str, revision: str | None, settings: HubSettings, *, progress: bool, wanted: Wanted
 ) -> Checkpoint:
     """Ask for the commit and the file list, fetch what is needed, then let the revision point to the commit."""
     commit, names = _newest(repository_id, revision, settings)
     folder = repository_folder(settings.hub_cache, repository_id) / "snapshots" / commit
     folders = module_folders(_modules_json(repository_id, commit, settings)) if MODULES_FILE in names else ()
-    wanted = select(names, folders, with_onnx=with_onnx)
+    needed = select(names, folders, wanted)
     source = "hub cache (current)"
-    if not _all_there(folder, wanted):
+    if not _all_there(folder, needed):
         source = settings.endpoint or "Hugging Face hub"
-        snapshot_download(
-            repository_id,
-            revision=commit,
-            cache_dir=settings.hub_cache,
-            allow_patterns=[glob.escape(name) for name in wanted],
-            tqdm_class=None if progress else _SilentProgress,
-            **_client_options(settings),
-        )
-    if not _all_there(folder, wanted):
-        lacking = next(name for name in wanted if not (folder / name).is_file())
+        _download(repository_id, commit, needed, settings, progress=progress)
+    if not _all_there(folder, needed):
+        lacking = next(name for name in needed if not (folder / name).is_file())
         raise CheckpointError(
             f"{repository_id} was fetched, but {lacking} is not there. Start again; if it stays so, remove {folder}.",
             param=lacking,
         )
     _remember(settings.hub_cache, repository_id, revision or DEFAULT_REVISION, commit)
     return Checkpoint(path=folder, model_id=repository_id, source=source, revision=commit)
+
+
+def _download(
+    repository_id: str, commit: str, names: tuple[str, ...], settings: HubSettings, *, progress: bool
+) -> None:
+    """Fetch files of a commit; a connection that breaks off gets one more try, which goes on where it stopped.
+
+    Newer clients go on by themselves several times; older ones leave that to the next call.
+    """
+    options = {
+        "revision": commit,
+        "cache_dir": settings.hub_cache,
+        "allow_patterns": [glob.escape(name) for name in names],
+        "tqdm_class": None if progress else _SilentProgress,
+        **_client_options(settings),
+    }
+    try:
+        snapshot_download(repository_id, **options)
+    except WebError as error:
+        if isinstance(error, HfHubHTTPError):  # the hub answered; asking again gives the same answer
+            raise
+        snapshot_download(repository_id, **options)
 
 
 def _newest(repository_id: str, revision: str | None, settings: HubSettings) -> tuple[str, list[str]]:

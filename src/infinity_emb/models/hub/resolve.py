@@ -9,6 +9,7 @@ from infinity_emb.errors import CheckpointError
 from infinity_emb.models.hub.embedded import EMBEDDED_NAMES, resolve_embedded
 from infinity_emb.models.hub.local import local_checkpoint
 from infinity_emb.models.hub.names import check_repository_id, check_revision
+from infinity_emb.models.hub.selection import SAFE_FILES, Wanted
 from infinity_emb.models.hub.snapshot import offline_checkpoint
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def resolve(
     revision: str | None = None,
     cache_folder: Path | None = None,
     progress: bool = True,
-    with_onnx: bool = False,
+    wanted: Wanted = SAFE_FILES,
 ) -> Checkpoint:
     """Find a model's files, fetching them if need be.
 
@@ -39,8 +40,7 @@ def resolve(
         revision: Branch, tag or commit; None is the default branch. Ignored for a folder.
         cache_folder: Keeps everything in this folder instead of the caches of `settings`.
         progress: Show progress bars of downloads on standard error.
-        with_onnx: Also fetch the repository's own ONNX graph; without it that is fetched only if there
-            are no safetensors.
+        wanted: Which files beyond configuration, tokenizer and safetensors are wanted.
 
     Raises:
         CheckpointError: Not a model: wrong name, no folder, or a file is missing or of an unsafe kind.
@@ -61,10 +61,10 @@ def resolve(
     check_repository_id(model_id)
     if revision is not None:
         check_revision(revision)
-    if model_id in EMBEDDED_NAMES and revision in {None, "main"} and not with_onnx:
+    if model_id in EMBEDDED_NAMES and revision in {None, "main"} and wanted == SAFE_FILES:
         return resolve_embedded(settings, model_id=model_id, progress=progress)
     if settings.offline:
-        return offline_checkpoint(settings, model_id, revision, with_onnx=with_onnx)
+        return offline_checkpoint(settings, model_id, revision, wanted=wanted)
     from infinity_emb.models.hub.download import fetch  # noqa: PLC0415 - loads the web client; offline never needs it
 
-    return fetch(model_id, revision, settings, progress=progress, with_onnx=with_onnx)
+    return fetch(model_id, revision, settings, progress=progress, wanted=wanted)

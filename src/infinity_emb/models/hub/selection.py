@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from infinity_emb.errors import CheckpointError
@@ -14,8 +15,27 @@ if TYPE_CHECKING:
 _TEXT_SUFFIXES = (".json", ".txt", ".model", ".jinja")
 _SHARD = re.compile(r"model-\d+-of-\d+\.safetensors")
 _PICKLE = re.compile(r"(?:pytorch_)?model.*\.(?:bin|pt|pth)")
+_PICKLE_INDEX = re.compile(r"pytorch_model\.bin\.index\.json")
 _ONNX_PLACES = ("onnx/model.onnx", "model.onnx")
 _NOT_NEEDED = re.compile(r".*\.bin\.index\.json|trainer_state\.json|flax_model.*|tf_model.*")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is wanted beyond configuration, tokenizer and safetensors.
+
+    Attributes:
+        onnx: The repository's own float32 ONNX graph; without this it is taken only if there are no safetensors.
+        onnx_file: One particular ONNX file.
+        pickle: Weights that exist only as pickles, which can run code when they are read.
+    """
+
+    onnx: bool = False
+    onnx_file: str | None = None
+    pickle: bool = False
+
+
+SAFE_FILES = Wanted()
 
 
 def check_file_names(names: Iterable[str]) -> None:
@@ -33,32 +53,32 @@ def check_file_names(names: Iterable[str]) -> None:
             )
 
 
-def select(names: Collection[str], folders: Collection[str] = (), *, with_onnx: bool = False) -> tuple[str, ...]:
+def select(names: Collection[str], folders: Collection[str] = (), wanted: Wanted = SAFE_FILES) -> tuple[str, ...]:
     """Pick the files to fetch.
 
     Args:
         names: Every file of the repository, `/`-separated.
         folders: Folders of its modules.
-        with_onnx: Take the ONNX graph too, even if there are safetensors.
+        wanted: What else to take.
 
     Returns:
         The chosen names, sorted.
 
     Raises:
-        CheckpointError: There are no weights, or only ones that would run code when they are read.
+        CheckpointError: There are no weights, or only pickled ones, or the wanted ONNX file does not exist.
     """
-    onnx = _onnx_files(names)
-    chosen = set(onnx) if with_onnx else set()
-    weights: set[str] = set()
+    onnx = next((files for place in _PICKLE_INDEX = re.compile(r"pytorch_model\.bin\.index\.json")
+_ONNX_PLACES if (files := _onnx_files(names, place))), set())
+    weights = _wanted_onnx(names, wanted.onnx_file)
+    chosen = set(onnx) if wanted.onnx else set()
     for folder in ("", *folders):
         inside = [name for name in names if _belongs(name, folder)]
         chosen.update(name for name in inside if _is_text(name))
         safetensors = _safetensors(inside)
         weights.update(safetensors)
-        if not safetensors and not onnx:
-            _refuse_pickle(inside)
-    if not weights:
-        weights = onnx
+        if not safetensors and not (onnx and not folder):  # the graph stands for the repository's own weights only
+            weights.update(_pickled(inside, allowed=wanted.pickle))
+    weights = weights or onnx
     if not weights:
         raise CheckpointError(
             "The repository has no weights: neither *.safetensors nor onnx/model.onnx. "
@@ -94,23 +114,36 @@ def _safetensors(names: Iterable[str]) -> set[str]:
     return chosen
 
 
-def _onnx_files(names: Collection[str]) -> set[str]:
-    """The float32 graph with the files that hold its weights."""
-    for place in _ONNX_PLACES:
-        if place in names:
-            return {name for name in names if name == place or name.startswith((f"{place}_data", f"{place}.data"))}
-    return set()
+def _onnx_files(names: Collection[str], place: str) -> set[str]:
+    """A graph with the files that hold its weights; empty if there is none."""
+    data = (f"{place}_data", f"{place}.data")
+    return {name for name in names if name == place or name.startswith(data)} if place in names else set()
 
 
-def _refuse_pickle(names: Iterable[str]) -> None:
-    pickled = next((name for name in names if _PICKLE.fullmatch(_base(name))), None)
-    if pickled is not None:
+def _wanted_onnx(names: Collection[str], onnx_file: str | None) -> set[str]:
+    if onnx_file is None:
+        return set()
+    files = _onnx_files(names, onnx_file)
+    if not files:
+        available = ", ".join(sorted(name for name in names if name.endswith(".onnx"))) or "none"
         raise CheckpointError(
-            f"The weights are only there as {pickled}, a pickle file that can run code when it is read; it was not "
-            "fetched. Pass --revision with a revision that has model.safetensors (hubs often offer one as refs/pr/N), "
-            "or convert the model once and give its folder.",
-            param=pickled,
+            f"The repository has no file {onnx_file}. ONNX files it has: {available}.", param=onnx_file
         )
+    return files
+
+
+def _pickled(names: Collection[str], *, allowed: bool) -> set[str]:
+    """Pickled weights, if somebody said that they may be read."""
+    pickled = {name for name in names if _PICKLE.fullmatch(_base(name))}
+    if pickled and not allowed:
+        first = min(pickled)
+        raise CheckpointError(
+            f"The weights are only there as {first}, a pickle file that can run code when it is read; it was not "
+            "fetched. Pass --revision with a revision that has model.safetensors (hubs often offer one as refs/pr/N), "
+            "convert the model once and give its folder, or pass --allow-pickle if you trust the repository.",
+            param=first,
+        )
+    return pickled | {name for name in names if pickled and _PICKLE_INDEX.fullmatch(_base(name))}
 
 
 def _base(name: str) -> str:

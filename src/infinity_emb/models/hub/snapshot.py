@@ -13,7 +13,7 @@ from infinity_emb.models.hub.checkpoint import Checkpoint
 from infinity_emb.models.hub.local import ENTRY_FILES
 from infinity_emb.models.hub.modules import MODULES_FILE, module_folders, required_files
 from infinity_emb.models.hub.names import is_commit
-from infinity_emb.models.hub.selection import select
+from infinity_emb.models.hub.selection import SAFE_FILES, Wanted, select
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,7 +51,7 @@ def cached_snapshot(hub_cache: Path, repository_id: str, revision: str | None) -
     return folder if folder.is_dir() else None
 
 
-def missing_file(folder: Path, *, with_onnx: bool = False) -> str | None:
+def missing_file(folder: Path, *, wanted: Wanted = SAFE_FILES) -> str | None:
     """Name of a file that a snapshot lacks, or None if a model can start from it.
 
     Raises:
@@ -67,7 +67,7 @@ def missing_file(folder: Path, *, with_onnx: bool = False) -> str | None:
         folders = module_folders(modules_json)
         needed.extend(required_files(modules_json))
     try:
-        select(names, folders, with_onnx=with_onnx)
+        select(names, folders, wanted)
     except CheckpointError as error:
         if error.param in names:
             raise
@@ -78,7 +78,12 @@ def missing_file(folder: Path, *, with_onnx: bool = False) -> str | None:
 
 
 def cached_checkpoint(
-    settings: HubSettings, repository_id: str, revision: str | None, *, with_onnx: bool = False, note: str = "offline"
+    settings: HubSettings,
+    repository_id: str,
+    revision: str | None,
+    *,
+    wanted: Wanted = SAFE_FILES,
+    note: str = "offline",
 ) -> Checkpoint | None:
     """The cached copy of a repository if a model can start from it; makes no request.
 
@@ -86,17 +91,17 @@ def cached_checkpoint(
         settings: Where the cache is.
         repository_id: `owner/name`.
         revision: Branch, tag or commit; None is the default branch.
-        with_onnx: The ONNX graph is wanted too.
+        wanted: Which files beyond the usual are wanted.
         note: Why the hub was not asked; shown with the source.
     """
     folder = cached_snapshot(settings.hub_cache, repository_id, revision)
-    if folder is None or missing_file(folder, with_onnx=with_onnx) is not None:
+    if folder is None or missing_file(folder, wanted=wanted) is not None:
         return None
     return Checkpoint(path=folder, model_id=repository_id, source=f"hub cache ({note})", revision=folder.name)
 
 
 def offline_checkpoint(
-    settings: HubSettings, repository_id: str, revision: str | None, *, with_onnx: bool = False
+    settings: HubSettings, repository_id: str, revision: str | None, *, wanted: Wanted = SAFE_FILES
 ) -> Checkpoint:
     """The cached copy of a repository when requests are forbidden.
 
@@ -104,17 +109,17 @@ def offline_checkpoint(
         HubOfflineError: There is no copy that a model can start from.
         CheckpointError: The copy is there, but broken or of an unsafe kind.
     """
-    found = cached_checkpoint(settings, repository_id, revision, with_onnx=with_onnx)
+    found = cached_checkpoint(settings, repository_id, revision, wanted=wanted)
     if found is not None:
         return found
     folder = cached_snapshot(settings.hub_cache, repository_id, revision)
     state = f"is not in the cache {settings.hub_cache}"
     if folder is not None:
-        lacking = missing_file(folder, with_onnx=with_onnx)
+        lacking = missing_file(folder, wanted=wanted)
         state = f"is only half downloaded in the cache {settings.hub_cache} ({lacking} is missing)"
-    wanted = f"{repository_id} at revision {revision}" if revision else repository_id
+    named = f"{repository_id} at revision {revision}" if revision else repository_id
     raise HubOfflineError(
-        f"{wanted} {state}, and offline mode is on (HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE). "
+        f"{named} {state}, and offline mode is on (HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE). "
         f"Fetch it once with a network (infinity_emb v2 --model-id {repository_id} --preload-only), "
         "switch offline mode off, or give a local folder.",
         param="model_id",

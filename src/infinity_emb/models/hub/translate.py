@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 
     from infinity_emb.models.hub.settings import HubSettings
 
+WebError = HTTPError
 # What the client may raise: web and disk errors, a missing cache entry, an answer that is no JSON, its chunk store's.
 FOREIGN_ERRORS: tuple[type[Exception], ...] = (
-    HTTPError,
+    WebError,
     OSError,
     foreign.EntryNotFoundError,
     ValueError,
@@ -84,9 +85,10 @@ def _refused(error: foreign.HfHubHTTPError, wanted: str, repository_id: str, hub
             param="revision",
         )
     if isinstance(error, foreign.RemoteEntryNotFoundError):
+        path = error.response.request.url.path
         return CheckpointError(
-            f"{hub} lists a file of {wanted} that it does not have: {error.request.url.path}. Try another revision.",
-            param=error.request.url.path,
+            f"{hub} lists a file of {wanted} that it does not have: {path}. Try another revision.",
+            param=path,
         )
     code = error.response.headers.get("X-Error-Code")
     if isinstance(error, foreign.GatedRepoError) or status == 403 or (status == 401 and code != "RepoNotFound"):

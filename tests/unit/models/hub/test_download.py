@@ -18,7 +18,7 @@ from infinity_emb.errors import (
     RepositoryNotFoundError,
     StorageError,
 )
-from infinity_emb.models.hub import resolve
+from infinity_emb.models.hub import Wanted, resolve
 
 pytestmark = pytest.mark.usefixtures("_hub_client")
 
@@ -260,10 +260,12 @@ def test_pickled_weights_are_not_fetched(hub, online):
     with pytest.raises(CheckpointError, match="pickle"):
         resolve("owner/name", settings=online, progress=False)
     assert hub.downloads("pytorch_model.bin") == []
+    found = resolve("owner/name", settings=online, progress=False, wanted=Wanted(pickle=True))
+    assert (found.path / "pytorch_model.bin").is_file()
 
 
 def test_the_onnx_graph_is_fetched_when_asked_for(online):
-    found = resolve("owner/name", settings=online, progress=False, with_onnx=True)
+    found = resolve("owner/name", settings=online, progress=False, wanted=Wanted(onnx=True))
     assert _names(found.path) == {*NEEDED, "onnx/model.onnx"}
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from infinity_emb.errors import CheckpointError
 from infinity_emb.models.hub.modules import module_folders, required_files
-from infinity_emb.models.hub.selection import check_file_names, select
+from infinity_emb.models.hub.selection import Wanted, check_file_names, select
 
 TEXTS = ["config.json", "tokenizer.json", "vocab.txt", "sentencepiece.bpe.model", "1_Pooling/config.json"]
 
@@ -60,7 +60,7 @@ def test_onnx_with_its_data_is_taken_without_safetensors_or_when_asked_for():
     assert select(names) == ("config.json", *onnx)
     with_safetensors = [*names, "model.safetensors"]
     assert select(with_safetensors) == ("config.json", "model.safetensors")
-    assert select(with_safetensors, with_onnx=True) == ("config.json", "model.safetensors", *onnx)
+    assert select(with_safetensors, wanted=Wanted(onnx=True)) == ("config.json", "model.safetensors", *onnx)
 
 
 @pytest.mark.parametrize(
@@ -73,6 +73,25 @@ def test_pickled_weights_are_never_chosen_and_the_way_out_is_named(pickled):
     with pytest.raises(CheckpointError, match=r"pickle.*--revision") as caught:
         select(names, ["2_Dense"])
     assert caught.value.param == pickled
+    assert pickled in select(names, ["2_Dense"], Wanted(pickle=True))
+
+
+def test_allowed_pickles_come_with_their_index():
+    shards = ["pytorch_model-00001-of-00002.bin", "pytorch_model-00002-of-00002.bin"]
+    names = ["config.json", *shards, "pytorch_model.bin.index.json"]
+    assert select(names, wanted=Wanted(pickle=True)) == tuple(sorted(names))
+
+
+def test_pickled_weights_are_not_fetched_beside_safetensors_even_if_allowed():
+    names = ["config.json", "model.safetensors", "pytorch_model.bin"]
+    assert "pytorch_model.bin" not in select(names, wanted=Wanted(pickle=True))
+
+
+def test_a_particular_onnx_file_is_taken_or_the_choice_is_shown():
+    names = ["config.json", "onnx/model.onnx", "onnx/model_qint8.onnx", "onnx/model_qint8.onnx_data"]
+    assert select(names, wanted=Wanted(onnx_file="onnx/model_qint8.onnx")) == ("config.json", *names[2:])
+    with pytest.raises(CheckpointError, match=r"has: onnx/model\.onnx, onnx/model_qint8\.onnx"):
+        select(names, wanted=Wanted(onnx_file="onnx/other.onnx"))
 
 
 def test_a_repository_without_weights_says_so():
