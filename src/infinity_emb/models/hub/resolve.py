@@ -61,7 +61,8 @@ def resolve(
     check_repository_id(model_id)
     if revision is not None:
         check_revision(revision)
-    if model_id in EMBEDDED_NAMES and revision in {None, "main"} and wanted == SAFE_FILES:
+    onnx_wanted = wanted.onnx or wanted.onnx_file is not None  # the package has none
+    if model_id in EMBEDDED_NAMES and revision in {None, "main"} and not onnx_wanted:
         return resolve_embedded(settings, model_id=model_id, progress=progress)
     if settings.offline:
         return offline_checkpoint(settings, model_id, revision, wanted=wanted)

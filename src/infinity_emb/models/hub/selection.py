@@ -67,8 +67,7 @@ def select(names: Collection[str], folders: Collection[str] = (), wanted: Wanted
     Raises:
         CheckpointError: There are no weights, or only pickled ones, or the wanted ONNX file does not exist.
     """
-    onnx = next((files for place in _PICKLE_INDEX = re.compile(r"pytorch_model\.bin\.index\.json")
-_ONNX_PLACES if (files := _onnx_files(names, place))), set())
+    onnx = next((files for place in _ONNX_PLACES if (files := _onnx_files(names, place))), set())
     weights = _wanted_onnx(names, wanted.onnx_file)
     chosen = set(onnx) if wanted.onnx else set()
     for folder in ("", *folders):

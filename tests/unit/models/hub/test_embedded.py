@@ -15,7 +15,7 @@ import pytest
 
 from hub_server import HubServer, Repository
 from infinity_emb.errors import HubNetworkError, HubOfflineError, IntegrityError, StorageError
-from infinity_emb.models.hub import embedded, install, package_pip, resolve, storage
+from infinity_emb.models.hub import Wanted, embedded, install, package_pip, resolve, storage
 from infinity_emb.models.hub.embedded import EMBEDDED_MODEL_ID, EMBEDDED_PACKAGE, resolve_embedded
 from package_server import WHEEL_NAME, PackageServer, build_wheel, model_files, tiny_package
 
@@ -272,10 +272,12 @@ def test_the_default_model_is_found_under_both_names_and_other_revisions_go_to_t
     module = importlib.import_module("infinity_emb.models.hub.resolve")
     monkeypatch.setattr(module, "resolve_embedded", lambda _settings, **options: asked.append(options))
     resolve(EMBEDDED_MODEL_ID, settings=settings)
-    resolve("all-MiniLM-L6-v2", settings=settings, revision="main")
+    resolve("all-MiniLM-L6-v2", settings=settings, revision="main", wanted=Wanted(pickle=True))
     assert [options["model_id"] for options in asked] == [EMBEDDED_MODEL_ID, "all-MiniLM-L6-v2"]
     with pytest.raises(HubOfflineError):
         resolve(EMBEDDED_MODEL_ID, settings=replace(settings, offline=True), revision="v1")
+    with pytest.raises(HubOfflineError):
+        resolve(EMBEDDED_MODEL_ID, settings=replace(settings, offline=True), wanted=Wanted(onnx=True))
 
 
 def test_the_real_package_is_pinned_by_digest():
