@@ -23,9 +23,10 @@ class Encoder:
     def __init__(self, tokenizer: Tokenizer, vocabulary: int) -> None:
         self.tokenizer = tokenizer
         self.vocabulary = vocabulary
-        known: dict[str, int] = tokenizer.get_vocab(with_added_tokens=True)
+        added = tokenizer.get_added_tokens_decoder()
+        highest = max(tokenizer.get_vocab_size(with_added_tokens=False) - 1, *added, 0)
         # A tokenizer with more tokens than the model has rows is a fault of the checkpoint that some text would meet.
-        self._overflows = max(known.values(), default=0) >= vocabulary
+        self._overflows = highest >= vocabulary
 
     def encode(self, texts: Sequence[Any], name: str, positions: Sequence[int] | None = None) -> list[list[int]]:
         """Token ids of each text, special tokens left out, however long. Releases the interpreter's lock.
