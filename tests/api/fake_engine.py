@@ -36,10 +36,10 @@ VOCABULARY = 1000
 LABELS = ("neutral", "joy", "anger")
 
 
-def fake_vector(item: str | list[int]) -> np.ndarray:
-    """Eight numbers in -1..1 that depend on the input alone."""
-    digest = hashlib.sha256(repr(item).encode("utf-8", "surrogatepass")).digest()
-    raw = np.frombuffer(digest, dtype="<u2")[:DIM].astype(np.float32)
+def fake_vector(item: object, dim: int = DIM) -> np.ndarray:
+    """Numbers in -1..1 that depend on the input alone."""
+    digest = hashlib.shake_256(repr(item).encode("utf-8", "surrogatepass")).digest(2 * dim)
+    raw = np.frombuffer(digest, dtype="<u2").astype(np.float32)
     return raw / 32768.0 - 1.0
 
 
@@ -76,6 +76,7 @@ class FakeEngine:
     cancelled: int = 0
     calls: list[tuple[Any, ...]] = field(default_factory=list)
     max_client_batch_size: int = 2048
+    dim: int = DIM
 
     def __post_init__(self) -> None:
         self.engine_args = SimpleNamespace(
@@ -96,7 +97,7 @@ class FakeEngine:
             backend="dummy",
             device="cpu",
             dtype="float32",
-            dim=DIM if Task.EMBED in self.tasks else 0,
+            dim=self.dim if Task.EMBED in self.tasks else 0,
             max_length=MAX_TOKENS,
             pooling="mean",
             normalized=True,
@@ -120,9 +121,9 @@ class FakeEngine:
         self, inputs: Sequence[Any], options: EmbedOptions = _EMBED, call: Any = None
     ) -> EmbedResult:
         await self._work(Task.EMBED, inputs, options, call)
-        if options.dimensions is not None and not 1 <= options.dimensions <= DIM:
-            raise DimensionsError(f"dimensions must be in 1..{DIM}.", param="dimensions")
-        vectors = np.stack([fake_vector(self._prompted(item, options)) for item in inputs])
+        if options.dimensions is not None and not 1 <= options.dimensions <= self.dim:
+            raise DimensionsError(f"dimensions must be in 1..{self.dim}.", param="dimensions")
+        vectors = np.stack([fake_vector(self._prompted(item, options), self.dim) for item in inputs])
         if options.dimensions:
             vectors = vectors[:, : options.dimensions]
         if options.normalize is not False:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from infinity_emb.config.choices import TokenIds
+from infinity_emb.errors import InvalidInputError
 from infinity_emb.server.errors import SchemaError
 from infinity_emb.server.token_ids import decode_cl100k
 from infinity_emb.types import Modality
@@ -73,7 +74,7 @@ def content_text(content: Any, field: str, index: int) -> str:
     """The text of a message or document content: a string, or a list of parts of which all are text.
 
     Raises:
-        SchemaError: A part is not a text.
+        InvalidInputError: A part is not a text.
     """
     if isinstance(content, str):
         return content
@@ -81,7 +82,10 @@ def content_text(content: Any, field: str, index: int) -> str:
     for part in content if isinstance(content, list) else [content]:
         text = part if isinstance(part, str) else part.get("text") if isinstance(part, dict) else None
         if not isinstance(text, str):
-            raise SchemaError(f"{field}.{index}: only text parts can be read here.", loc=(field, index))
+            raise InvalidInputError(
+                f"{field}.{index}: only text parts can be read here; an item of text and image together is not supported.",
+                param=field,
+            )
         texts.append(text)
     return "\n".join(texts)
 

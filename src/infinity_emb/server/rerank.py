@@ -105,6 +105,8 @@ def _shown(
     """What `document` holds for each document, or None if it was not asked for (the key is then left out)."""
     if not (body.return_documents or body.return_input):
         return None
+    if body.documents is None:
+        return texts
     form = serving.settings.rerank_document
     if form is RerankDocument.STRING or (form is RerankDocument.AUTO and request.native):
         return texts
