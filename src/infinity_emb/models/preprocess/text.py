@@ -135,7 +135,7 @@ class TextPreprocessor:
     ) -> list[list[int]]:
         """Token ids of `prompt + text`, special tokens left out."""
         if prompt:
-            texts = [prompt + text for text in texts]
+            texts = [prompt + text if isinstance(text, str) else text for text in texts]
         return self._encoder.encode([_surviving(text) for text in texts], name, positions)
 
     def _join(self, encoded: list[tuple[list[int], list[int]]], options: TextOptions, name: str) -> list[Features]:

@@ -136,6 +136,11 @@ def missing(name: str, hint: str) -> CheckpointError:
     )
 
 
+def join(folder: str, name: str) -> str:
+    """A file's path inside the repository; `folder` is "" for the root."""
+    return f"{folder}/{name}" if folder else name
+
+
 def check_inside(name: str, field: str, path: str) -> str:
     """Refuse a path that leaves the repository, in POSIX and in Windows spelling; returns it unchanged."""
     windows = PureWindowsPath(path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from infinity_emb.models.spec.activation import read_activation
+from infinity_emb.models.spec.files import join
 from infinity_emb.models.spec.model import Activation, DenseSpec, LayerNormSpec, NormalizeSpec
 from infinity_emb.models.spec.weights import SINGLE, check_tensor, find_module_weights
 
@@ -46,7 +47,7 @@ def read_dense(repository: Repository, folder: str, config: ConfigFile, width: i
         raise config.error("use_residual", "a residual Dense module is not supported. Supported: false.")
     bias = config.flag("bias", default=True)
     weights = find_module_weights(repository, folder)
-    shown = f"{folder}/{SINGLE}"
+    shown = join(folder, SINGLE)
     check_tensor(weights, shown, "linear.weight", (outputs, inputs))
     if bias:
         check_tensor(weights, shown, "linear.bias", (outputs,))
@@ -71,7 +72,7 @@ def read_layer_norm(repository: Repository, folder: str, config: ConfigFile, wid
         raise config.error("dimension", f"{size} does not fit its input of width {width}.")
     weights = find_module_weights(repository, folder)
     for name in ("norm.weight", "norm.bias"):
-        check_tensor(weights, f"{folder}/{SINGLE}", name, (size,))
+        check_tensor(weights, join(folder, SINGLE), name, (size,))
     return LayerNormSpec(size, weights)
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class PoolingMode(str, enum.Enum):
-    """How token states become one vector; several modes are concatenated in this order."""
+    """How token states become one vector; the old flags of several modes concatenate in this order."""
 
     CLS = "cls"
     MAX = "max"
@@ -41,7 +41,7 @@ class PoolingSpec:
     """Pooling module.
 
     Attributes:
-        modes: In the fixed order of `PoolingMode`.
+        modes: In the order of concatenation.
         include_prompt: False leaves the prompt's tokens out of the mean.
     """
 

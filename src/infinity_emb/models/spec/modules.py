@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from infinity_emb.errors import CheckpointError
-from infinity_emb.models.spec.files import check_inside
+from infinity_emb.models.spec.files import check_inside, join
 from infinity_emb.models.spec.layers import TOKENS, acts_on, read_dense, read_layer_norm, read_normalize
 from infinity_emb.models.spec.model import DenseSpec, NormalizeSpec, PoolingMode, PoolingSpec
 from infinity_emb.models.spec.pooling import read_pooling
@@ -118,7 +118,9 @@ def _entry(position: int, row: Any) -> ModuleEntry:
 
 def _extend(repository: Repository, chain: Chain, entry: ModuleEntry, pooling: PoolingMethod) -> Chain:
     """Read one more module."""
-    config = repository.config(f"{entry.folder}/config.json", required=entry.kind in {"Pooling", "Dense", "LayerNorm"})
+    config = repository.config(
+        join(entry.folder, "config.json"), required=entry.kind in {"Pooling", "Dense", "LayerNorm"}
+    )
     if entry.kind == "Pooling":
         return _add_pooling(chain, config, pooling)
     if entry.kind == "Dense" and acts_on(config) == TOKENS:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from infinity_emb.models.spec.files import ConfigFile, missing
+from infinity_emb.models.spec.files import ConfigFile, join, missing
 from infinity_emb.models.spec.lengths import read_max_length
 
 if TYPE_CHECKING:
@@ -59,13 +59,12 @@ def read_transformer(repository: Repository, folder: str, *, has_modules: bool) 
     Raises:
         CheckpointError: A file is missing or broken, or an option is not supported.
     """
-    prefix = f"{folder}/" if folder else ""
-    config = repository.config(f"{prefix}config.json", required=True)
-    options = _module_options(repository, prefix) if has_modules else ConfigFile(MODULE_FILES[0], {}, exists=False)
-    tokenizer = repository.config(f"{prefix}tokenizer_config.json")
+    config = repository.config(join(folder, "config.json"), required=True)
+    options = _module_options(repository, folder) if has_modules else ConfigFile(MODULE_FILES[0], {}, exists=False)
+    tokenizer = repository.config(join(folder, "tokenizer_config.json"))
     if not repository.path(folder, "tokenizer.json").is_file():
         raise missing(
-            f"{prefix}tokenizer.json",
+            join(folder, "tokenizer.json"),
             "It is the tokenizer in the form this server reads; transformers writes it with "
             "AutoTokenizer.from_pretrained(folder).save_pretrained(folder)",
         )
@@ -87,14 +86,14 @@ def read_transformer(repository: Repository, folder: str, *, has_modules: bool) 
     )
 
 
-def _module_options(repository: Repository, prefix: str) -> ConfigFile:
+def _module_options(repository: Repository, folder: str) -> ConfigFile:
     """The first of the module's option files that exists and is not empty."""
     for name in MODULE_FILES:
-        options = repository.config(f"{prefix}{name}")
+        options = repository.config(join(folder, name))
         if options.data:
             _check_options(options)
             return options
-    return ConfigFile(f"{prefix}{MODULE_FILES[0]}", {}, exists=False)
+    return ConfigFile(join(folder, MODULE_FILES[0]), {}, exists=False)
 
 
 def _check_options(options: ConfigFile) -> None:

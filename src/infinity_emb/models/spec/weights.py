@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from infinity_emb.errors import CheckpointError
 from infinity_emb.models.safetensors_file import read_header
-from infinity_emb.models.spec.files import check_inside, missing
+from infinity_emb.models.spec.files import check_inside, join, missing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,7 +37,7 @@ def find_weights(repository: Repository, folder: str) -> tuple[Path, ...]:
         return pickled
     if any(repository.path(folder, name).is_file() for name in ONNX_FILES):
         return ()
-    raise missing(_join(folder, SINGLE), f"Supported weights: {SINGLE}, {INDEX} with its shards")
+    raise missing(join(folder, SINGLE), f"Supported weights: {SINGLE}, {INDEX} with its shards")
 
 
 def find_module_weights(repository: Repository, folder: str) -> Path:
@@ -52,7 +52,7 @@ def find_module_weights(repository: Repository, folder: str) -> Path:
     pickled = _pickled(repository, folder)
     if pickled:
         return pickled[0]
-    raise missing(_join(folder, SINGLE), "The module's weights belong there")
+    raise missing(join(folder, SINGLE), "The module's weights belong there")
 
 
 def check_tensor(path: Path, shown: str, name: str, shape: tuple[int, ...]) -> None:
@@ -88,7 +88,7 @@ def is_pickle(path: Path) -> bool:
 
 def _shards(repository: Repository, folder: str, index_name: str, *, check: bool) -> tuple[Path, ...]:
     """The files that an index names, each looked for and, for safetensors, checked against the index."""
-    index = repository.config(_join(folder, index_name), required=True)
+    index = repository.config(join(folder, index_name), required=True)
     names = index.section("weight_map").data
     if not names or not all(isinstance(file, str) for file in names.values()):
         raise index.error("weight_map", "expected an object of tensor name to file name. Download the file again.")
@@ -96,7 +96,7 @@ def _shards(repository: Repository, folder: str, index_name: str, *, check: bool
     for file in dict.fromkeys(names.values()):
         path = repository.path(folder, check_inside(index.name, "weight_map", file))
         if not path.is_file():
-            raise missing(_join(folder, file), f"{index_name} names it as a shard")
+            raise missing(join(folder, file), f"{index_name} names it as a shard")
         if check:
             held = read_header(path)
             absent = [tensor for tensor, place in names.items() if place == file and tensor not in held]
@@ -113,15 +113,11 @@ def _pickled(repository: Repository, folder: str) -> tuple[Path, ...]:
         return ()
     if not repository.allow_pickle:
         raise CheckpointError(
-            f"{_join(folder, found)}: these weights exist only as a pickle, which can run code when it is loaded. "
+            f"{join(folder, found)}: these weights exist only as a pickle, which can run code when it is loaded. "
             f"Use a revision with {SINGLE}, convert them with safetensors, "
             "or allow pickles with --allow-pickle if you trust the repository.",
-            param=_join(folder, found),
+            param=join(folder, found),
         )
     if found.endswith(".json"):
         return _shards(repository, folder, found, check=False)
     return (repository.path(folder, found),)
-
-
-def _join(folder: str, name: str) -> str:
-    return f"{folder}/{name}" if folder else name

@@ -334,3 +334,11 @@ def test_module_options_are_read_from_every_old_file_name(name, tmp_path):
     tiny.write_json(folder / f"sentence_{name}_config.json", {"max_seq_length": 11, "do_lower_case": True})
     spec = read(folder)
     assert (spec.max_length, spec.do_lower_case) == (11, True)
+
+
+def test_a_module_in_the_root_reads_no_file_outside_the_repository(tmp_path):
+    folder = tiny.tiny_bert(tmp_path)
+    tiny.write_modules(folder, [("", "Transformer"), ("1_Pooling", "Pooling"), ("", "Normalize")])
+    assert read(folder).modules[-1] == NormalizeSpec()
+    tiny.write_modules(folder, [("", "Transformer"), ("1_Pooling", "Pooling"), ("", "Dense")])
+    refused(folder, "in_features", "config.json:in_features")
