@@ -83,7 +83,7 @@ def content_text(content: Any, field: str, index: int) -> str:
         text = part if isinstance(part, str) else part.get("text") if isinstance(part, dict) else None
         if not isinstance(text, str):
             raise InvalidInputError(
-                f"{field}.{index}: only text parts can be read here; an item of text and image together is not supported.",
+                f"{field}.{index}: only text parts can be read here; text and image in one item are not supported.",
                 param=field,
             )
         texts.append(text)
