@@ -22,9 +22,11 @@ class Batch:
         priority: The most urgent class in it.
         full: True if nothing more would have fitted.
         tokens: Real tokens in it.
+        due: True if it is bulk that has waited long enough: interactive requests may not push it back again.
+        before: The batcher's turns before it chose this batch, to undo the choice.
     """
 
-    __slots__ = ("entries", "full", "priority", "rows", "starts", "tokens", "width")
+    __slots__ = ("before", "due", "entries", "full", "priority", "rows", "starts", "tokens", "width")
 
     def __init__(
         self,
@@ -40,6 +42,8 @@ class Batch:
         self.rows, self.width = shape
         self.priority = priority
         self.full = full
+        self.due = False
+        self.before: tuple[float, bool] | None = None
         self.tokens = sum(request.costs[index] for request, index in entries)
 
     @property
@@ -48,22 +52,22 @@ class Batch:
         return all(request.closed for request, _ in self.entries)
 
     def halves(self) -> tuple[Batch, Batch]:
-        """Two batches of half the entries each, in fresh rows of the same width (first fit)."""
+        """Two batches of half the entries each: every item stays in its row, moved up; empty rows are gone."""
         middle = len(self.entries) // 2
-        return self._part(self.entries[:middle]), self._part(self.entries[middle:])
+        return self._part(slice(middle)), self._part(slice(middle, None))
 
-    def _part(self, entries: list[tuple[Request, int]]) -> Batch:
-        free: list[int] = []
+    def _part(self, part: slice) -> Batch:
+        entries = self.entries[part]
+        rows: dict[int, int] = {}  # row here → row there
+        filled: list[int] = []
         starts: list[int] = []
-        one_a_row = len(self.entries) == self.rows
-        for request, position in entries:
-            cost = request.costs[position]
-            row = next((row for row, room in enumerate(free) if room >= cost and not one_a_row), len(free))
-            if row == len(free):
-                free.append(self.width)
-            starts.append(row * self.width + self.width - free[row])
-            free[row] -= cost
-        return Batch(entries, starts, (len(free), self.width), self.priority, full=True)
+        for (request, position), start in zip(entries, self.starts[part], strict=True):
+            row = rows.setdefault(start // self.width, len(rows))
+            if row == len(filled):
+                filled.append(0)
+            starts.append(row * self.width + filled[row])
+            filled[row] += request.costs[position]
+        return Batch(entries, starts, (len(filled), self.width), self.priority, full=True)
 
     def groups(self) -> Iterator[tuple[Request, list[int], list[int]]]:
         """`(request, positions in the request, rows in the output)`, each request once."""

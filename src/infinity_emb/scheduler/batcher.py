@@ -1,8 +1,8 @@
 """Hot path. Which items go next: pure policy, without thread, lock or clock.
 
-Interactive requests (small ones) go before bulk, arrival order inside a class. Bulk whose oldest request has waited
-longer than `AGEING_S` takes its turn first, so nobody starves. A batch holds as much as the backend's layout says is
-worth computing at once and no more: bulk never makes an interactive batch longer.
+Interactive requests (small ones) go before bulk, arrival order inside a class. Bulk that was passed over and has waited
+longer than `AGEING_S` takes one turn first, so nobody starves: at worst the classes alternate. A batch holds as much as
+the backend's layout says is worth computing at once and no more: bulk never makes an interactive batch longer.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
+from infinity_emb.errors import BackendError, InvalidInputError
 from infinity_emb.scheduler.batch import Batch
 from infinity_emb.scheduler.packing import Packer, fitting_width
 from infinity_emb.types import Priority
@@ -38,7 +39,9 @@ class Batcher:
             Priority.INTERACTIVE: OrderedDict(),
             Priority.BULK: OrderedDict(),
         }
-        self._bulk_served_s = float("-inf")
+        self._bulk_turn_s = float("-inf")
+        self._bulk_passed_over = False
+        self._admitted = 0
         self.waiting_tokens = 0
         self.waiting_items = 0
 
@@ -56,8 +59,30 @@ class Batcher:
         """Everything that waits, most urgent class first."""
         return [request for line in self._lines.values() for request in line]
 
+    def check(self, request: Request) -> None:
+        """Raise unless every item fits into a row.
+
+        Raises:
+            InvalidInputError: An item has no tokens at all (an empty text, for a model without special tokens).
+            BackendError: A bug: no items, or one that should have been truncated.
+        """
+        widest = self._layout.widths[-1]
+        if not request.costs:
+            raise BackendError("a request without items reached the waiting line; this is a bug.")
+        if min(request.costs) < 1:
+            position = request.costs.index(0)
+            raise InvalidInputError(f"Item {position} has no tokens in this model's vocabulary; send some text.")
+        if max(request.costs) > widest:
+            position = next(index for index, cost in enumerate(request.costs) if cost > widest)
+            raise BackendError(
+                f"item {position} has {request.costs[position]} tokens, rows hold {widest}; this is a bug.",
+                item_index=position,
+            )
+
     def add(self, request: Request) -> None:
-        """Put a request at the end of its line."""
+        """Put a request that passed `check` at the end of its line."""
+        self._admitted += 1
+        request.number = self._admitted
         self._lines[request.priority][request] = None
         self.waiting_tokens += request.waiting_tokens
         self.waiting_items += len(request.pending)
@@ -72,32 +97,37 @@ class Batcher:
         request.waiting_tokens = 0
 
     def put_back(self, batch: Batch) -> None:
-        """Undo `next_batch`: its items wait again, ahead of everyone in their class."""
-        for request, positions, _ in reversed(list(batch.groups())):
+        """Undo `next_batch`: its items wait again, each where it was. Those of closed requests are dropped."""
+        line = self._lines[batch.priority]
+        returned: list[Request] = []
+        for request, positions, _ in batch.groups():
             if request.closed:
                 continue
-            request.pending.extend(positions)
-            ordered = sorted(request.pending)
+            returned.append(request)
+            ordered = sorted([*request.pending, *positions])
             request.pending.clear()
             request.pending.extend(ordered)
             tokens = sum(request.costs[position] for position in positions)
             request.waiting_tokens += tokens
             self.waiting_tokens += tokens
             self.waiting_items += len(positions)
-            line = self._lines[request.priority]
-            line[request] = None
-            line.move_to_end(request, last=False)
+        _merge(line, returned)
+        if returned and batch.before is not None:
+            turn_s, self._bulk_passed_over = batch.before
+            self._bulk_turn_s = min(self._bulk_turn_s, turn_s)
 
     def improves(self, batch: Batch) -> bool:
         """Whether choosing again now would beat a batch chosen earlier and not yet started."""
-        if batch.priority is Priority.BULK and self._lines[Priority.INTERACTIVE]:
+        if batch.priority is Priority.BULK and self._lines[Priority.INTERACTIVE] and not batch.due:
             return True
         return not batch.full and bool(self._lines[batch.priority])
 
     def next_batch(self, now_s: float) -> Batch | None:
         """Pick what to compute next; None if nothing waits."""
-        line = self._choose_line(now_s)
-        if line is None:
+        due = self._bulk_is_due(now_s)
+        interactive, bulk = self._lines[Priority.INTERACTIVE], self._lines[Priority.BULK]
+        line = bulk if bulk and (due or not interactive) else interactive
+        if not line:
             return None
         longest, total = self._survey(line)
         packer = Packer(self._layout, longest, total, self._max_items)
@@ -113,17 +143,22 @@ class Batcher:
         for request in emptied:
             del line[request]
         priority = entries[0][0].priority
-        if priority is Priority.BULK:
-            self._bulk_served_s = now_s
         left_over = skipped > 0 or packer.full
-        return Batch(entries, packer.starts, (packer.rows, packer.width), priority, full=left_over)
+        batch = Batch(entries, packer.starts, (packer.rows, packer.width), priority, full=left_over)
+        batch.before = self._bulk_turn_s, self._bulk_passed_over
+        if priority is Priority.BULK:
+            batch.due = due
+            self._bulk_turn_s, self._bulk_passed_over = now_s, False
+        else:
+            self._bulk_passed_over = bool(bulk)
+        return batch
 
-    def _choose_line(self, now_s: float) -> OrderedDict[Request, None] | None:
-        interactive, bulk = self._lines[Priority.INTERACTIVE], self._lines[Priority.BULK]
-        if interactive and bulk:
-            waited_s = now_s - max(next(iter(bulk)).arrived_s, self._bulk_served_s)
-            return bulk if waited_s > AGEING_S else interactive
-        return interactive or bulk or None
+    def _bulk_is_due(self, now_s: float) -> bool:
+        """Whether bulk was passed over since its last turn and has waited too long since then."""
+        bulk = self._lines[Priority.BULK]
+        if not bulk or not self._bulk_passed_over:
+            return False
+        return now_s - max(next(iter(bulk)).arrived_s, self._bulk_turn_s) > AGEING_S
 
     def _survey(self, line: OrderedDict[Request, None]) -> tuple[int, int]:
         """Longest text and total tokens among those that would fill a batch."""
@@ -160,3 +195,18 @@ class Batcher:
                 passed.append(position)
         pending.extendleft(reversed(passed))
         return len(passed)
+
+
+def _merge(line: OrderedDict[Request, None], returned: list[Request]) -> None:
+    """Put requests back among those at the head of the line, in order of arrival; few are ahead of the last of them."""
+    if not returned:
+        return
+    last = max(request.number for request in returned)
+    head = set(returned)
+    for request in line:
+        if request.number > last:
+            break
+        head.add(request)
+    for request in sorted(head, key=lambda request: request.number, reverse=True):
+        line[request] = None
+        line.move_to_end(request, last=False)

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from infinity_emb.scheduler.request import Request
 
 
+STOPPED_RETRY_S = 5
+_STOPPING = "The engine is stopping and takes no new work."
+
+
 @dataclass(frozen=True, slots=True)
 class Load:
     """Snapshot of a waiting line.
@@ -54,7 +58,9 @@ class Dispatcher:
         self._batcher = batcher
         self._limits = limits
         self._changed = threading.Condition(threading.Lock())
-        self._accepting = True
+        self._refusal: str | None = None
+        self._retry_after_s = STOPPED_RETRY_S
+        self._stopping = False
         self._closed = False
         self._running_items = 0
         self._rate = DrainRate()
@@ -63,12 +69,14 @@ class Dispatcher:
         """Admit a whole request or nothing of it.
 
         Raises:
-            NotReadyError: The engine is stopping.
+            NotReadyError: The engine is stopping, or no worker is there to compute.
             OverloadedError: Too much waits already.
+            InvalidInputError: An item has no tokens.
         """
+        self._batcher.check(request)
         with self._changed:
-            if not self._accepting:
-                raise NotReadyError("The engine is stopping and takes no new work.", retry_after_s=5)
+            if self._refusal is not None:
+                raise NotReadyError(self._refusal, retry_after_s=self._retry_after_s)
             self.check_room(len(request.items), request.waiting_tokens)
             request.arrived_s = time.monotonic()
             self._batcher.add(request)
@@ -106,29 +114,29 @@ class Dispatcher:
                     return batch
                 self._changed.wait()
 
-    def exchange(self, batch: Batch) -> Batch:
-        """Trade a batch taken ahead, not yet started, for a better one if there is one by now."""
+    def exchange(self, batch: Batch) -> Batch | None:
+        """Trade a batch taken ahead, not yet started, for a better one if there is one by now.
+
+        None if nobody waits for it any more, and nothing else waits. Never blocks: the caller holds finished results.
+        """
         with self._changed:
-            if not self._batcher.improves(batch):
+            if not self._batcher.improves(batch) and not batch.abandoned:
                 return batch
             self._running_items -= len(batch.entries)
             self._batcher.put_back(batch)
             better = self._next(time.monotonic())
-            while better is None:  # everything expired or was given up; wait as `take` does
-                if self._closed:
-                    return batch
-                self._changed.wait()
-                better = self._next(time.monotonic())
-            self._running_items += len(better.entries)
+            if better is None:
+                self._changed.notify_all()
+            else:
+                self._running_items += len(better.entries)
             return better
 
     def complete(self, batch: Batch, outputs: Arrays, started_s: float) -> None:
         """Hand out the results of a batch and settle the requests that are complete."""
         good = finite_rows(outputs, len(batch.entries))
         finished: list[Request] = []
-        poisoned: list[tuple[Request, int]] = []
+        failed: list[tuple[Request, BackendError]] = []
         with self._changed:
-            self._running_items -= len(batch.entries)
             self._rate.observe(batch.tokens, started_s, time.monotonic())
             for request, positions, rows in batch.groups():
                 if request.closed:
@@ -138,20 +146,20 @@ class Dispatcher:
                     for position, row in zip(positions, rows, strict=True)
                     if good is not None and not good[row]
                 ]
-                if bad:
-                    poisoned.append((request, bad[0]))
+                error = _not_finite(bad[0]) if bad else _store(request, outputs, positions, rows)
+                if error is not None:
+                    failed.append((request, error))
                     self._close(request)
                     continue
-                _store(request, outputs, positions, rows)
                 request.remaining -= len(positions)
                 if request.remaining == 0:
                     request.closed = True
                     finished.append(request)
+            self._running_items -= len(batch.entries)
             self._changed.notify_all()
         settle(finished)
-        for request, position in poisoned:
-            message = f"The model returned NaN or infinite numbers for item {position}; nothing of it can be used."
-            fail(request, BackendError(message, item_index=position))
+        for request, error in failed:
+            fail(request, error)
 
     def reject(self, batch: Batch, error: Exception) -> None:
         """Answer every request of a batch with an error."""
@@ -183,7 +191,7 @@ class Dispatcher:
         """Take nothing new and wait until all is answered; False if the time was not enough."""
         deadline_s = time.monotonic() + timeout_s
         with self._changed:
-            self._accepting = False
+            self._refuse(_STOPPING)
             while self._batcher.waiting_items or self._running_items:
                 left_s = deadline_s - time.monotonic()
                 if left_s <= 0:
@@ -194,14 +202,41 @@ class Dispatcher:
     def close(self) -> None:
         """Answer everything that still waits with `NotReadyError` and let the workers go."""
         with self._changed:
-            self._accepting = False
+            self._refuse(_STOPPING)
             self._closed = True
-            left = self._batcher.requests()
-            for request in left:
-                self._close(request)
-            self._changed.notify_all()
+            left = self._close_waiting()
         for request in left:
-            fail(request, NotReadyError("The engine stopped before this request was computed.", retry_after_s=5))
+            fail(
+                request,
+                NotReadyError("The engine stopped before this request was computed.", retry_after_s=STOPPED_RETRY_S),
+            )
+
+    def suspend(self, reason: str, retry_after_s: int) -> None:
+        """No worker is there to compute: refuse new requests and answer those that wait, until `resume`."""
+        with self._changed:
+            if self._stopping:
+                return
+            self._refusal, self._retry_after_s = reason, retry_after_s
+            left = self._close_waiting()
+        for request in left:
+            fail(request, NotReadyError(reason, retry_after_s=retry_after_s))
+
+    def resume(self) -> None:
+        """Take requests again after `suspend`."""
+        with self._changed:
+            if not self._stopping:
+                self._refusal = None
+
+    def _refuse(self, reason: str) -> None:
+        self._stopping = True
+        self._refusal, self._retry_after_s = reason, STOPPED_RETRY_S
+
+    def _close_waiting(self) -> list[Request]:
+        left = self._batcher.requests()
+        for request in left:
+            self._close(request)
+        self._changed.notify_all()
+        return left
 
     def _close(self, request: Request) -> None:
         request.closed = True
@@ -220,11 +255,22 @@ class Dispatcher:
             for request in late:
                 self._close(request)
                 fail(request, DeadlineExceededError("The time limit passed before the request was computed."))
+            self._changed.notify_all()  # `drain` may wait for these
 
 
-def _store(request: Request, outputs: Arrays, positions: list[int], rows: list[int]) -> None:
+def _not_finite(position: int) -> BackendError:
+    message = f"The model returned NaN or infinite numbers for item {position}; nothing of it can be used."
+    return BackendError(message, item_index=position)
+
+
+def _store(request: Request, outputs: Arrays, positions: list[int], rows: list[int]) -> BackendError | None:
     """Copy rows of a batch to their places in the request's arrays."""
     for name, array in outputs.items():
-        if name not in request.results:
-            request.results[name] = np.empty((len(request.items), array.shape[1]), np.float32)
-        request.results[name][positions] = array[rows]
+        place = request.results.get(name)
+        if place is None:
+            place = request.results[name] = np.empty((len(request.items), array.shape[1]), np.float32)
+        if place.shape[1] != array.shape[1]:
+            widths = f"{array.shape[1]} numbers a row, {place.shape[1]} in an earlier batch"
+            return BackendError(f"{name!r} has {widths}; this is a bug.", item_index=positions[0])
+        place[positions] = array[rows]
+    return None

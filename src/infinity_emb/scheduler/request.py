@@ -25,6 +25,7 @@ class Request:
         deadline_s: `time.monotonic()` value after which nobody waits; None is no limit.
         future: Settled exactly once: with None when `results` is complete, or with an error.
         loop: Event loop the future belongs to; None for a `concurrent.futures.Future`.
+        number: Order of arrival, given by the batcher.
         pending: Positions of the items not yet picked for a batch, in order.
         waiting_tokens: Tokens of those items.
         remaining: Items without a result.
@@ -41,6 +42,7 @@ class Request:
         "future",
         "items",
         "loop",
+        "number",
         "pending",
         "priority",
         "remaining",
@@ -62,6 +64,7 @@ class Request:
         self.deadline_s = deadline_s
         self.future: Any = future
         self.loop = loop
+        self.number = 0
         self.pending = deque(range(len(items)))
         self.waiting_tokens = sum(self.costs)
         self.remaining = len(items)

@@ -37,9 +37,10 @@ class Runner:
         count = len(batch.entries)
         outputs: Arrays = {}
         for name, array in pending.result().items():
-            if array.ndim != 2 or array.shape[0] < count:
+            if array.ndim != 2 or array.shape[0] < count or array.dtype.kind != "f":
                 raise BackendError(
-                    f"the backend returned {name!r} with shape {list(array.shape)} for {count} texts; this is a bug."
+                    f"the backend returned {name!r} as {array.dtype} {list(array.shape)} for {count} texts; "
+                    "this is a bug."
                 )
             outputs[name] = array[:count]
         return outputs
@@ -53,8 +54,10 @@ def finite_rows(outputs: Arrays, count: int) -> NDArray[np.bool_] | None:
     """Which rows hold only finite numbers; None if all do."""
     good: NDArray[np.bool_] | None = None
     for array in outputs.values():
-        # a sum is finite only if every term is (float32 sums of these sizes do not overflow)
-        if np.isfinite(array.sum(dtype=np.float64)):
+        # a sum is finite only if every term is (float64 sums of float32 do not overflow)
+        with np.errstate(invalid="ignore"):
+            total = array.sum(dtype=np.float64)
+        if np.isfinite(total):
             continue
         rows: NDArray[np.bool_] = np.asarray(np.isfinite(array).all(axis=1))
         good = rows if good is None else np.logical_and(good, rows)

@@ -16,7 +16,7 @@ def settle(requests: Iterable[Request]) -> None:
     by_loop: dict[asyncio.AbstractEventLoop, list[Request]] = {}
     for request in requests:
         if request.loop is None:
-            request.future.set_result(None)
+            _complete([request])
         else:
             by_loop.setdefault(request.loop, []).append(request)
     for loop, group in by_loop.items():
@@ -26,7 +26,7 @@ def settle(requests: Iterable[Request]) -> None:
 def fail(request: Request, error: Exception) -> None:
     """Answer a request with an error. It must be closed already."""
     if request.loop is None:
-        request.future.set_exception(error)
+        _refuse(request, error)
     else:
         _call(request.loop, _refuse, request, error)
 

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 from infinity_emb.errors import BackendError, NotReadyError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from infinity_emb.backends.base import Arrays, Pending
     from infinity_emb.scheduler.batch import Batch
     from infinity_emb.scheduler.dispatcher import Dispatcher
@@ -36,15 +38,26 @@ class _Running:
 class Worker:
     """Drives one runner until the dispatcher closes.
 
+    Args:
+        name: Of the thread.
+        dispatcher: Where batches come from and results go.
+        runner: What computes them.
+        on_death: Called from the dying thread, when all it held is answered.
+
     Attributes:
         died: The error that ended the thread, None while all is well.
     """
 
-    def __init__(self, name: str, dispatcher: Dispatcher, runner: Runner) -> None:
+    def __init__(
+        self, name: str, dispatcher: Dispatcher, runner: Runner, on_death: Callable[[], None] | None = None
+    ) -> None:
         self._dispatcher = dispatcher
         self._runner = runner
+        self._on_death = on_death
         self._thread = threading.Thread(target=self._main, name=name, daemon=True)
-        self._held: list[Batch] = []  # taken and not yet answered
+        # Batches taken and not yet answered. Whoever pops a batch answers it: the thread itself, or `abandon`.
+        self._held: dict[Batch, None] = {}
+        self._retired = False
         self._busy_since_s: float | None = None
         self.died: BaseException | None = None
 
@@ -54,13 +67,15 @@ class Worker:
 
     def join(self, timeout_s: float) -> bool:
         """Wait for the thread; False if it is still busy."""
+        if self._thread is threading.current_thread():  # the garbage collector may stop an engine anywhere
+            return True
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
     @property
     def alive(self) -> bool:
         """Whether the thread runs."""
-        return self._thread.is_alive()
+        return self.died is None and self._thread.is_alive()
 
     def busy_s(self) -> float:
         """How long the current batch has been computing; 0.0 if none is."""
@@ -69,9 +84,13 @@ class Worker:
 
     def abandon(self, error: Exception) -> None:
         """Answer what the thread holds, because it hangs or is gone; results that come later are dropped."""
-        held, self._held = self._held, []
-        for batch in held:
-            self._dispatcher.reject(batch, error)
+        for batch in list(self._held):
+            if self._claim(batch):
+                self._dispatcher.reject(batch, error)
+
+    def retire(self) -> None:
+        """Take no further batch: another worker has its place."""
+        self._retired = True
 
     def _main(self) -> None:
         try:
@@ -80,13 +99,15 @@ class Worker:
             self.died = error
             _log.critical("%s died: %s", self._thread.name, error, exc_info=error)
             self.abandon(NotReadyError("The worker died while it computed this request.", retry_after_s=1))
+            if self._on_death is not None:
+                self._on_death()
 
     def _loop(self) -> None:
         running: _Running | None = None
         while True:
-            ahead = self._dispatcher.take(wait=running is None)
+            ahead = None if self._retired else self._dispatcher.take(wait=running is None)
             if ahead is not None:
-                self._held.append(ahead)
+                self._held[ahead] = None
             if running is None:
                 if ahead is None:
                     return
@@ -97,19 +118,22 @@ class Worker:
             finished = running
             if isinstance(outcome, Exception):  # the device must be free before halves are tried on it
                 self._isolate(finished.batch, outcome)
-                running = None if ahead is None else self._launch(self._exchange(ahead))
-                continue
-            running = None
-            if ahead is not None:
-                chosen = self._exchange(ahead)
-                running = self._launch(chosen, arrays if chosen is ahead else None)
-            self._complete(finished.batch, outcome, finished.started_s)
+            chosen = None if ahead is None else self._exchange(ahead)
+            running = None if chosen is None else self._launch(chosen, arrays if chosen is ahead else None)
+            if not isinstance(outcome, Exception):
+                self._complete(finished.batch, outcome, finished.started_s)
 
-    def _exchange(self, ahead: Batch) -> Batch:
+    def _exchange(self, ahead: Batch) -> Batch | None:
+        if not self._claim(ahead):
+            return None
         better = self._dispatcher.exchange(ahead)
-        if better is not ahead:
-            self._held[self._held.index(ahead)] = better
+        if better is not None:
+            self._held[better] = None
         return better
+
+    def _claim(self, batch: Batch) -> bool:
+        """Whether the caller is the one to answer a batch; False if it was abandoned meanwhile."""
+        return self._held.pop(batch, self) is None
 
     def _collate(self, batch: Batch) -> Arrays | Exception:
         try:
@@ -129,9 +153,9 @@ class Worker:
             return _Running(batch, started_s, None, error)
 
     def _finish(self, running: _Running) -> Arrays | Exception:
-        if running.pending is None:
-            return running.error or BackendError("a batch has neither outputs nor an error; this is a bug.")
         try:
+            if running.pending is None:
+                return running.error or BackendError("a batch has neither outputs nor an error; this is a bug.")
             return self._runner.finish(running.batch, running.pending)
         except Exception as error:  # noqa: BLE001 - foreign library; answered through isolation
             return error
@@ -140,7 +164,8 @@ class Worker:
 
     def _isolate(self, batch: Batch, error: Exception) -> None:
         """Halve a failed batch until only the guilty items are left; everyone else gets their result."""
-        self._held.remove(batch)
+        if not self._claim(batch):
+            return
         if len(batch.entries) == 1:
             position = batch.entries[0][1]
             _log.error("the model failed on one item: %s", error, exc_info=error)
@@ -148,11 +173,11 @@ class Worker:
             self._dispatcher.reject(batch, BackendError(message, item_index=position))
             return
         halves = batch.halves()
-        self._held.extend(halves)
+        self._held.update(dict.fromkeys(halves))
         for half in halves:
             if half.abandoned:
-                self._held.remove(half)
-                self._dispatcher.reject(half, error)
+                if self._claim(half):
+                    self._dispatcher.reject(half, error)
                 continue
             running = self._launch(half)
             outcome = self._finish(running)
@@ -162,6 +187,9 @@ class Worker:
                 self._complete(half, outcome, running.started_s)
 
     def _complete(self, batch: Batch, outputs: Arrays, started_s: float) -> None:
-        if batch in self._held:  # else it was abandoned meanwhile
-            self._held.remove(batch)
-            self._dispatcher.complete(batch, outputs, started_s)
+        if self._claim(batch):
+            try:
+                self._dispatcher.complete(batch, outputs, started_s)
+            except BaseException:
+                self._held[batch] = None  # `_main` answers it
+                raise
