@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
+import weakref
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from infinity_emb.engine.contract import ContractFace
@@ -38,6 +41,10 @@ PREPROCESS_THREADS = 2
 STOP_GRACE_S = 30.0
 
 
+class _NotStartedError(NotReadyError, ValueError):
+    """Also a ValueError, which code written for the original catches."""
+
+
 class AsyncEmbeddingEngine(ContractFace):
     """Serves one model. Weights load in the constructor; work begins with `astart`.
 
@@ -55,7 +62,8 @@ class AsyncEmbeddingEngine(ContractFace):
         self._model: LoadedModel = load(engine_args)
         self._runtime: ModelRuntime | None = None
         self._preprocessing: ThreadPoolExecutor | None = None
-        self._turn = asyncio.Lock()
+        self._turn = threading.Lock()  # no asyncio lock: an engine may be used by one event loop after another
+        self._finalizer: weakref.finalize[..., AsyncEmbeddingEngine] | None = None
 
     @classmethod
     def from_args(cls, engine_args: EngineArgs) -> AsyncEmbeddingEngine:
@@ -75,7 +83,14 @@ class AsyncEmbeddingEngine(ContractFace):
     @property
     def is_healthy(self) -> bool:
         """Whether a request sent now can be answered."""
-        return self._runtime is not None and self._runtime.alive
+        runtime = self._runtime
+        return runtime is not None and runtime.alive
+
+    @property
+    def restarts(self) -> int:
+        """How often a worker that died or hung was replaced since the engine started."""
+        runtime = self._runtime
+        return 0 if runtime is None else runtime.restarts
 
     @property
     def capabilities(self) -> set[str]:
@@ -84,35 +99,48 @@ class AsyncEmbeddingEngine(ContractFace):
 
     async def astart(self) -> None:
         """Begin to serve. Does nothing if it runs already; may follow `astop`."""
-        async with self._turn:
-            if self._runtime is None:
-                await asyncio.get_running_loop().run_in_executor(None, self.start)
+        if self._runtime is None:
+            await asyncio.get_running_loop().run_in_executor(None, self.start)
 
     async def astop(self) -> None:
         """Answer what was accepted, then stop. Safe to call twice."""
-        async with self._turn:
-            await asyncio.get_running_loop().run_in_executor(None, self.stop)
+        await asyncio.get_running_loop().run_in_executor(None, self.stop)
 
     def start(self) -> None:
         """`astart` for a thread without an event loop."""
-        if self._runtime is not None:
-            return
-        args = self.engine_args
-        runtime = ModelRuntime(self._model.backends, args.batch_size, args.queue_size, args.max_waiting_tokens)
-        runtime.start()
-        if args.model_warmup:
-            runtime.warm_up(self._model.spec.max_length)
-        self._preprocessing = ThreadPoolExecutor(PREPROCESS_THREADS, thread_name_prefix="infinity-preprocess")
-        self._runtime = runtime
+        with self._turn:
+            if self._runtime is not None:
+                return
+            args, model = self.engine_args, self._model
+            runtime = ModelRuntime(
+                model.backends, args.batch_size, args.queue_size, args.max_waiting_tokens, renew=model.renew
+            )
+            runtime.start()
+            try:
+                if args.model_warmup:
+                    runtime.warm_up(model.spec.max_length)
+            except BaseException:
+                runtime.stop(0.0)
+                raise
+            # An engine that is dropped, or still runs when the process ends, must not leave threads in native code.
+            self._finalizer = weakref.finalize(self, runtime.stop, 0.0)
+            self._preprocessing = ThreadPoolExecutor(PREPROCESS_THREADS, thread_name_prefix="infinity-preprocess")
+            self._runtime = runtime
 
     def stop(self, grace_s: float = STOP_GRACE_S) -> None:
         """`astop` for a thread without an event loop."""
-        runtime, self._runtime = self._runtime, None
-        pool, self._preprocessing = self._preprocessing, None
-        if runtime is not None:
-            runtime.stop(grace_s)
-        if pool is not None:
+        with self._turn:
+            runtime, self._runtime = self._runtime, None
+            pool, self._preprocessing = self._preprocessing, None
+            if runtime is None or pool is None or self._finalizer is None:
+                return
+            self._finalizer.detach()
+            ended = runtime.stop(grace_s)
             pool.shutdown(wait=True)
+            backends = runtime.backends
+            if not ended:  # a backend that still computes cannot serve the next start
+                backends = tuple(self._model.renew(number) for number in range(len(backends)))
+            self._model = replace(self._model, backends=backends)
 
     def close(self) -> None:
         """Stop and give the memory of the weights back; the engine cannot be started again."""
@@ -199,9 +227,10 @@ class AsyncEmbeddingEngine(ContractFace):
 
     def overload_status(self) -> OverloadStatus:
         """How full the waiting line is."""
-        if self._runtime is None:
+        runtime = self._runtime
+        if runtime is None:
             return OverloadStatus(0.0, 0, 0)
-        load, limits = self._runtime.load(), self._runtime.limits
+        load, limits = runtime.load(), runtime.limits
         fraction = max(load.items / limits.items, load.tokens / limits.tokens)
         return OverloadStatus(
             fraction, load.items, load.running_items, load.tokens, load.oldest_wait_s, load.tokens_per_s
@@ -235,9 +264,10 @@ class AsyncEmbeddingEngine(ContractFace):
         """Check the request's size, then turn it into features: here if it is small, else in the pool."""
         runtime, pool = self._runtime, self._preprocessing
         if runtime is None or pool is None:
-            raise NotReadyError(
+            raise _NotStartedError(
                 "The engine is not running; start it with `await engine.astart()` or `async with engine:`."
             )
+        _check_list(inputs)
         if not inputs:
             raise InvalidInputError("The list of inputs is empty; send at least one.", param="input")
         limit = self.engine_args.max_client_batch_size
@@ -248,21 +278,39 @@ class AsyncEmbeddingEngine(ContractFace):
                 param="input",
             )
         runtime.check_room(len(inputs))
-        if len(inputs) <= INLINE_ITEMS and sum(map(len, inputs)) <= INLINE_CHARACTERS:
+        if len(inputs) <= INLINE_ITEMS and sum(map(_size, inputs)) <= INLINE_CHARACTERS:
             return make()
-        return await asyncio.get_running_loop().run_in_executor(pool, make)
+        try:
+            work = pool.submit(make)
+        except RuntimeError as error:  # the pool is shut down
+            raise _NotStartedError("The engine stopped before the request was read.", retry_after_s=5) from error
+        return await asyncio.wrap_future(work)
 
     async def _compute(self, features: list[Features], call: Call | None) -> Arrays:
         call = call or Call()
-        if self._runtime is None:
-            raise NotReadyError("The engine stopped while the request was being read.", retry_after_s=5)
-        computing = self._runtime.compute(features, call)
+        runtime = self._runtime
+        if runtime is None:
+            raise _NotStartedError("The engine stopped while the request was being read.", retry_after_s=5)
+        computing = runtime.compute(features, call)
         if call.deadline_s is None:
             return await computing
         try:
             return await asyncio.wait_for(computing, max(0.0, call.deadline_s - time.monotonic()))
         except asyncio.TimeoutError as error:
             raise DeadlineExceededError("The time limit passed before the request was computed.") from error
+
+
+def _check_list(inputs: object) -> None:
+    """A single text given for the list would be read letter by letter."""
+    if isinstance(inputs, (str, bytes)):
+        raise InvalidInputError("The inputs must be a list of texts, not one text; send [text].", param="input")
+
+
+def _size(item: TextInput | tuple[str, str]) -> int:
+    """Characters or tokens, as far as the choice of the thread needs them; wrong types are told by the preprocessor."""
+    if isinstance(item, tuple):
+        return sum(_size(part) for part in item)
+    return len(item) if isinstance(item, (str, list)) else 0
 
 
 def _usage(features: list[Features]) -> Usage:

@@ -19,6 +19,8 @@ from infinity_emb.models.spec import read_spec
 from infinity_emb.types import InferenceEngine, Modality, ModelCard
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from infinity_emb.backends.base import Backend
     from infinity_emb.config.engine_args import EngineArgs
     from infinity_emb.models.spec.model import ModelSpec
@@ -33,12 +35,14 @@ class LoadedModel:
         preprocessor: Reads its inputs.
         backends: One a replica.
         card: What it says about itself.
+        renew: Loads the backend of one replica (by number) again.
     """
 
     spec: ModelSpec
     preprocessor: TextPreprocessor | DummyPreprocessor
     backends: tuple[Backend, ...]
     card: ModelCard
+    renew: Callable[[int], Backend]
 
     def close(self) -> None:
         """Give memory and devices back."""
@@ -70,9 +74,14 @@ def load(args: EngineArgs) -> LoadedModel:
         )
         spec = read_spec(checkpoint, task=args.task, pooling=args.pooling_method, allow_pickle=args.allow_pickle)
         preprocessor = TextPreprocessor(spec)
-    replicas: list[Backend] = [backend_type(spec, options) for options in _replica_options(args, engine)]
-    backends = tuple(replicas)
-    return LoadedModel(spec, preprocessor, backends, _card(args, spec, backends, time.perf_counter() - started_s))
+    options = _replica_options(args, engine)
+
+    def renew(number: int) -> Backend:
+        return backend_type(spec, options[number])
+
+    backends = tuple(renew(number) for number in range(len(options)))
+    card = _card(args, spec, backends, time.perf_counter() - started_s)
+    return LoadedModel(spec, preprocessor, backends, card, renew)
 
 
 def _replica_options(args: EngineArgs, engine: InferenceEngine) -> list[BackendOptions]:

@@ -41,7 +41,11 @@ class InfinityPipeline:
         self._engine = AsyncEmbeddingEngine(EngineArgs(**engine_args))
         self._background = BackgroundLoop()
         self._finalizer = weakref.finalize(self, _shut_down, self._engine, self._background)
-        self._engine.start()
+        try:
+            self._engine.start()
+        except BaseException:
+            self._finalizer()
+            raise
 
     @property
     def card(self) -> ModelCard:
@@ -131,5 +135,6 @@ def _as_list(texts: str | Sequence[TextInput]) -> Sequence[TextInput]:
 
 def _shut_down(engine: AsyncEmbeddingEngine, background: BackgroundLoop) -> None:
     """Must not refer to the pipeline, or it would never be collected."""
+    engine.stop()
     background.stop()
     engine.close()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from concurrent.futures import Future
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,18 +16,20 @@ from infinity_emb.models.features import Features
 from infinity_emb.scheduler.batcher import Batcher
 from infinity_emb.scheduler.dispatcher import Dispatcher, Load
 from infinity_emb.scheduler.limits import Limits
+from infinity_emb.scheduler.replica import HANG_LIMIT_S, Replica
 from infinity_emb.scheduler.request import Request
 from infinity_emb.scheduler.runner import Runner
-from infinity_emb.scheduler.worker import Worker
+from infinity_emb.scheduler.supervisor import Supervisor
 from infinity_emb.types import Call, Priority
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from infinity_emb.backends.base import Arrays, Backend
 
 _log = logging.getLogger("infinity_emb")
-WARM_UP_TIMEOUT_S = 300.0
+# A batch that runs when the grace period ends may take this long to come back before it is given up.
+JOIN_TIMEOUT_S = 5.0
 # Waiting work is bounded to about this long on the slowest machine we measured.
 WAITING_BATCHES = 2000
 
@@ -36,45 +40,75 @@ class ModelRuntime:
     Args:
         backends: One a replica; all with the same layout.
         max_items: Most items in one batch.
-        limits: Bounds of the waiting line; None in `tokens` follows the layout.
+        queue_items: Most items that may wait.
+        queue_tokens: Most tokens that may wait; None follows the layout.
+        renew: Loads the backend of a replica again, for when it hangs; None waits until it comes back.
+        hang_limit_s: How long one batch may compute.
     """
 
-    def __init__(self, backends: Sequence[Backend], max_items: int, queue_items: int, queue_tokens: int | None) -> None:
+    def __init__(
+        self,
+        backends: Sequence[Backend],
+        max_items: int,
+        queue_items: int,
+        queue_tokens: int | None,
+        *,
+        renew: Callable[[int], Backend] | None = None,
+        hang_limit_s: float = HANG_LIMIT_S,
+    ) -> None:
         layout = backends[0].layout
         self._interactive_tokens = layout.batch_tokens // 2
         tokens = queue_tokens or layout.batch_tokens * WAITING_BATCHES
-        self._dispatcher = Dispatcher(Batcher(layout, max_items), Limits(queue_items, tokens))
-        self._workers = [
-            Worker(f"infinity-worker-{number}", self._dispatcher, Runner(backend))
+        self._limits = Limits(queue_items, tokens)
+        self._dispatcher = Dispatcher(Batcher(layout, max_items), self._limits)
+        self._backends = list(backends)
+        self._replicas = [
+            Replica(
+                f"infinity-worker-{number}",
+                self._dispatcher,
+                Runner(backend),
+                renew=None if renew is None else partial(self._renewed, number, renew),
+                hang_limit_s=hang_limit_s,
+            )
             for number, backend in enumerate(backends)
         ]
-        self._limits = Limits(queue_items, tokens)
+        self._supervisor = Supervisor(self._dispatcher, self._replicas, hang_limit_s / 8)
 
     def start(self) -> None:
         """Let the workers take batches."""
-        for worker in self._workers:
-            worker.start()
+        self._supervisor.start()
 
     def stop(self, grace_s: float) -> bool:
         """Answer what was accepted within the grace period, refuse the rest; False if a worker hangs."""
         self._dispatcher.drain(grace_s)
+        self._supervisor.stop(JOIN_TIMEOUT_S)
         self._dispatcher.close()
-        stopped = [worker.join(max(grace_s, 5.0)) for worker in self._workers]
-        if not all(stopped):
-            _log.error("a worker did not end in time; what it computed is dropped")
-            for worker, ended in zip(self._workers, stopped, strict=True):
-                if not ended:
-                    worker.abandon(NotReadyError("The engine stopped before this request was computed."))
-        return all(stopped)
+        deadline_s = time.monotonic() + JOIN_TIMEOUT_S
+        hanging = [r for r in self._replicas if not r.join(max(0.0, deadline_s - time.monotonic()))]
+        for replica in hanging:
+            replica.abandon(NotReadyError("The engine stopped before this request was computed."))
+        if hanging:
+            _log.error("%d workers did not end in time; what they compute is dropped", len(hanging))
+        return not hanging
 
     @property
     def alive(self) -> bool:
-        """Whether every worker can compute."""
-        return all(worker.alive for worker in self._workers)
+        """Whether a request sent now can be computed."""
+        return self._supervisor.alive
+
+    @property
+    def restarts(self) -> int:
+        """How often a worker that died or hung was replaced."""
+        return self._supervisor.restarts
+
+    @property
+    def backends(self) -> tuple[Backend, ...]:
+        """The backends in use, one a replica."""
+        return tuple(self._backends)
 
     def busy_s(self) -> float:
         """How long the longest-running batch has been computing."""
-        return max(worker.busy_s() for worker in self._workers)
+        return max(replica.busy_s() for replica in self._replicas)
 
     def load(self) -> Load:
         """Snapshot of the waiting line."""
@@ -123,9 +157,13 @@ class ModelRuntime:
 
     def warm_up(self, longest: int) -> None:
         """Compute a short and a full batch, so that the first request does not pay for it."""
-        for length, count in ((8, 1), (min(64, longest), 8)):
+        for length, count in ((min(8, longest), 1), (min(64, longest), 8)):
             ids = np.ones(length, np.int64)
             self.compute_blocking([Features(ids)] * count, Call(priority=Priority.INTERACTIVE))
+
+    def _renewed(self, number: int, renew: Callable[[int], Backend]) -> Runner:
+        self._backends[number] = renew(number)
+        return Runner(self._backends[number])
 
     def _priority(self, items: Sequence[Features], call: Call) -> Priority:
         if call.priority is not None:

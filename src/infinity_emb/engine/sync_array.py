@@ -29,7 +29,12 @@ class SyncEngineArray:
         self.async_engine_array = AsyncEngineArray.from_args(engine_args_array)
         self._background = BackgroundLoop()
         self._finalizer = weakref.finalize(self, _shut_down, self.async_engine_array, self._background)
-        self._background.submit(self.async_engine_array.astart()).result()
+        try:
+            for engine in self.async_engine_array:
+                engine.start()
+        except BaseException:
+            self._finalizer()
+            raise
 
     @classmethod
     def from_args(cls, engine_args_array: Iterable[EngineArgs]) -> SyncEngineArray:
@@ -95,6 +100,10 @@ class SyncEngineArray:
 
 
 def _shut_down(array: AsyncEngineArray, background: BackgroundLoop) -> None:
-    """Must not refer to the array's owner, or it would never be collected."""
-    background.submit(array.astop()).result()
+    """Must not refer to the array's owner, or it would never be collected.
+
+    Not `astop`: when the process ends, no executor takes work any more.
+    """
+    for engine in array:
+        engine.stop()
     background.stop()
