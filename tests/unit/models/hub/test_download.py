@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+import importlib
 import json
 import logging
 import os
@@ -70,6 +71,16 @@ def test_no_request_carries_telemetry(hub, online):
     assert all(agent.startswith("infinity_emb/") for agent in agents)
     assert not any("torch/" in agent or "agent/" in agent for agent in agents)
     assert not any("telemetry" in seen.path or "agent" in seen.path for seen in hub.requests)
+
+
+def test_telemetry_of_the_client_is_off(monkeypatch):
+    from huggingface_hub import constants
+
+    from infinity_emb.models.hub import download
+
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_TELEMETRY", False)
+    importlib.reload(download)
+    assert constants.HF_HUB_DISABLE_TELEMETRY is True
 
 
 def test_a_current_copy_costs_one_request(hub, online):
@@ -231,6 +242,12 @@ def test_no_network_is_named_with_the_next_step(settings):
 def test_something_that_is_no_hub_is_not_believed(hub, online, page):
     hub.answer_everything_with = page
     with pytest.raises(HubNetworkError, match="HF_ENDPOINT"):
+        resolve("owner/name", settings=online, progress=False)
+
+
+def test_access_refused_without_a_reason_asks_for_licence_and_token(hub, online):
+    hub.status = 403
+    with pytest.raises(AccessDeniedError, match=r"licence.*HF_TOKEN"):
         resolve("owner/name", settings=online, progress=False)
 
 

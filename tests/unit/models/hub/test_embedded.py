@@ -15,7 +15,7 @@ import pytest
 
 from hub_server import HubServer, Repository
 from infinity_emb.errors import HubNetworkError, HubOfflineError, IntegrityError, StorageError
-from infinity_emb.models.hub import Wanted, embedded, install, package_pip, resolve, storage
+from infinity_emb.models.hub import Wanted, embedded, install, package_index, package_pip, resolve, storage
 from infinity_emb.models.hub.embedded import EMBEDDED_MODEL_ID, EMBEDDED_PACKAGE, resolve_embedded
 from package_server import WHEEL_NAME, PackageServer, build_wheel, model_files, tiny_package
 
@@ -245,6 +245,18 @@ def test_the_login_of_an_index_is_sent_but_never_shown(index, settings):
     with pytest.raises(HubNetworkError, match="401") as caught:
         _resolve(replace(settings, package_index=address))
     assert "cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("address", "sent_to"),
+    [
+        ("https://index.example/files/x.whl", "https://me:secret@index.example/files/x.whl"),
+        ("https://storage.example/x.whl", "https://storage.example/x.whl"),
+        ("http://index.example/files/x.whl", "http://index.example/files/x.whl"),
+    ],
+)
+def test_the_login_goes_to_the_index_itself_only(address, sent_to):
+    assert package_index._with_login(address, "https://me:secret@index.example/simple/x/") == sent_to
 
 
 @pytest.mark.usefixtures("_no_pip")

