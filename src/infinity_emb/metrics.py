@@ -1,30 +1,32 @@
 """Counters of one server, in Prometheus form; the four `http_*` families keep the names that Infinity's dashboards use.
 
-On the hot path: `HttpMetrics.record` only touches counters whose labels were resolved before.
+On the hot path: recording adds to plain numbers, and families are built from them when someone scrapes. All of it
+happens in the thread of the event loop, so there are no locks.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from prometheus_client import (
-    CollectorRegistry,
-    Counter,
-    GCCollector,
-    Histogram,
-    PlatformCollector,
-    ProcessCollector,
-    Summary,
-    generate_latest,
+from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector, generate_latest
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    SummaryMetricFamily,
 )
-from prometheus_client.core import GaugeMetricFamily
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from prometheus_client.metrics_core import Metric
 
-_FINE_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10, 30, 60)
+COARSE_S = (0.1, 0.5, 1.0)
+FINE_S = (
+    0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 60.0,
+)  # fmt: skip
 
 ModelGauges = tuple[str, dict[str, float]]
 """Served name of a model, and its gauges by name (see `GAUGES`)."""
@@ -40,116 +42,158 @@ GAUGES = {
 }
 
 
-class HttpMetrics:
-    """What is counted about requests; one object a server.
+class _Requests:
+    """Requests of one handler, method and status."""
 
-    Attributes:
-        registry: Everything that `/metrics` shows.
-    """
+    __slots__ = ("buckets", "bytes_in", "bytes_out", "count", "seconds")
 
     def __init__(self) -> None:
-        self.registry = CollectorRegistry()
-        ProcessCollector(registry=self.registry)
-        PlatformCollector(registry=self.registry)
-        GCCollector(registry=self.registry)
-        by_handler = ("handler",)
-        self._requests = self._counter("http_requests_total", "Requests answered.", ("handler", "method", "status"))
-        self._request_size = Summary("http_request_size_bytes", "Body bytes in.", by_handler, registry=self.registry)
-        self._response_size = Summary("http_response_size_bytes", "Body bytes out.", by_handler, registry=self.registry)
-        self._duration = Histogram(
-            "http_request_duration_seconds",
-            "Time from the request line to the last byte of the answer.",
-            ("handler", "method"),
-            buckets=(0.1, 0.5, 1),
-            registry=self.registry,
-        )
-        self._duration_fine = Histogram(
-            "http_request_duration_highr_seconds",
-            "The same over all handlers, in fine steps.",
-            buckets=_FINE_BUCKETS_S,
-            registry=self.registry,
-        )
-        self._tokens = self._counter("infinity_tokens_total", "Tokens the model saw.", ("model", "task"))
-        self._items = self._counter("infinity_items_total", "Texts, pairs or media items answered.", ("model", "task"))
-        self._truncated = self._counter("infinity_truncated_items_total", "Items that were cut.", ("model", "task"))
-        self._refused = self._counter("infinity_refused_requests_total", "Requests refused, by error code.", ("code",))
-        self._abandoned = self._counter("infinity_abandoned_requests_total", "Requests whose client left.", ())
-        self._resolved: dict[tuple[str, str, int], _Resolved] = {}
-        self._resolved_models: dict[tuple[str, str], tuple[Counter, Counter, Counter]] = {}
+        self.count = 0
+        self.bytes_in = 0
+        self.bytes_out = 0
+        self.seconds = 0.0
+        self.buckets = [0] * (len(COARSE_S) + 1)
 
-    def _counter(self, name: str, text: str, labels: tuple[str, ...]) -> Counter:
-        return Counter(name, text, labels, registry=self.registry)
+    def add(self, other: _Requests) -> None:
+        """Sum up two of them."""
+        self.count += other.count
+        self.bytes_in += other.bytes_in
+        self.bytes_out += other.bytes_out
+        self.seconds += other.seconds
+        self.buckets = [mine + theirs for mine, theirs in zip(self.buckets, other.buckets, strict=True)]
+
+
+class _Work:
+    """What one model did for one task."""
+
+    __slots__ = ("items", "tokens", "truncated")
+
+    def __init__(self) -> None:
+        self.items = 0
+        self.tokens = 0
+        self.truncated = 0
+
+
+class HttpMetrics:
+    """What is counted about requests; one object a server."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        ProcessCollector(registry=self._registry)
+        PlatformCollector(registry=self._registry)
+        GCCollector(registry=self._registry)
+        self._requests: dict[tuple[str, str, int], _Requests] = {}
+        self._fine_buckets = [0] * (len(FINE_S) + 1)
+        self._fine_seconds = 0.0
+        self._work: dict[tuple[str, str], _Work] = {}
+        self._refused: dict[str, int] = {}
+        self._abandoned = 0
+        self._read_gauges: Callable[[], Iterable[ModelGauges]] = tuple
+        self._registry.register(self)
 
     def record(self, handler: str, method: str, status: int, sizes_bytes: tuple[int, int], duration_s: float) -> None:
         """Count one answered request; `sizes_bytes` is body in, body out."""
         key = (handler, method, status)
-        resolved = self._resolved.get(key)
-        if resolved is None:
-            resolved = self._resolved[key] = _Resolved(
-                self._requests.labels(handler, method, f"{status // 100}xx"),
-                self._request_size.labels(handler),
-                self._response_size.labels(handler),
-                self._duration.labels(handler, method),
-            )
-        resolved.requests.inc()
-        resolved.request_size.observe(sizes_bytes[0])
-        resolved.response_size.observe(sizes_bytes[1])
-        resolved.duration.observe(duration_s)
-        self._duration_fine.observe(duration_s)
+        cell = self._requests.get(key)
+        if cell is None:
+            cell = self._requests[key] = _Requests()
+        cell.count += 1
+        cell.bytes_in += sizes_bytes[0]
+        cell.bytes_out += sizes_bytes[1]
+        cell.seconds += duration_s
+        cell.buckets[bisect_left(COARSE_S, duration_s)] += 1
+        self._fine_buckets[bisect_left(FINE_S, duration_s)] += 1
+        self._fine_seconds += duration_s
 
     def record_work(self, model: str, task: str, *, items: int, tokens: int, truncated: int) -> None:
         """Count what one request cost its model."""
-        counters = self._resolved_models.get((model, task))
-        if counters is None:
-            counters = self._resolved_models[model, task] = (
-                self._items.labels(model, task),
-                self._tokens.labels(model, task),
-                self._truncated.labels(model, task),
-            )
-        counters[0].inc(items)
-        counters[1].inc(tokens)
-        if truncated:
-            counters[2].inc(truncated)
+        cell = self._work.get((model, task))
+        if cell is None:
+            cell = self._work[model, task] = _Work()
+        cell.items += items
+        cell.tokens += tokens
+        cell.truncated += truncated
 
     def record_refusal(self, code: str) -> None:
         """Count a request that was answered with an error of this code (codes come from one table, so they are few)."""
-        self._refused.labels(code).inc()
+        self._refused[code] = self._refused.get(code, 0) + 1
 
     def record_abandoned(self) -> None:
         """Count a request whose client left before the answer."""
-        self._abandoned.inc()
+        self._abandoned += 1
 
     def watch_models(self, read: Callable[[], Iterable[ModelGauges]]) -> None:
         """Show the gauges that `read` returns at each scrape."""
-        self.registry.register(_ModelCollector(read))
+        self._read_gauges = read
 
     def exposition(self) -> bytes:
         """Everything, as Prometheus text."""
-        return generate_latest(self.registry)
+        return generate_latest(self._registry)
 
-
-class _Resolved:
-    """Children of the four families for one handler, method and status."""
-
-    __slots__ = ("duration", "request_size", "requests", "response_size")
-
-    def __init__(self, requests: Counter, request_size: Summary, response_size: Summary, duration: Histogram) -> None:
-        self.requests = requests
-        self.request_size = request_size
-        self.response_size = response_size
-        self.duration = duration
-
-
-class _ModelCollector:
-    """Reads the models' gauges when someone scrapes, so that idle servers pay nothing."""
-
-    def __init__(self, read: Callable[[], Iterable[ModelGauges]]) -> None:
-        self._read = read
+    def describe(self) -> Iterator[Metric]:
+        """Nothing: the registry asks for names only to find duplicates."""
+        return iter(())
 
     def collect(self) -> Iterator[Metric]:
-        """One family a gauge, one sample a model."""
+        """Families as they stand now."""
+        yield from self._request_families()
+        yield from self._work_families()
+        refused = CounterMetricFamily("infinity_refused_requests", "Requests refused, by error code.", labels=["code"])
+        for code, count in self._refused.items():
+            refused.add_metric([code], count)
+        yield refused
+        yield CounterMetricFamily("infinity_abandoned_requests", "Requests whose client left.", value=self._abandoned)
+        yield from self._gauge_families()
+
+    def _request_families(self) -> Iterator[Metric]:
+        requests = CounterMetricFamily("http_requests", "Requests answered.", labels=["handler", "method", "status"])
+        for (handler, method, status), cell in self._summed(lambda key: (key[0], key[1], f"{key[2] // 100}xx")):
+            requests.add_metric([handler, method, status], cell.count)
+        yield requests
+        size_in = SummaryMetricFamily("http_request_size_bytes", "Body bytes in.", labels=["handler"])
+        size_out = SummaryMetricFamily("http_response_size_bytes", "Body bytes out.", labels=["handler"])
+        for labels, cell in self._summed(lambda key: (key[0],)):
+            size_in.add_metric(labels, cell.count, cell.bytes_in)
+            size_out.add_metric(labels, cell.count, cell.bytes_out)
+        yield size_in
+        yield size_out
+        text = "Time from the request line to the last byte of the answer."
+        duration = HistogramMetricFamily("http_request_duration_seconds", text, labels=["handler", "method"])
+        for labels, cell in self._summed(lambda key: (key[0], key[1])):
+            duration.add_metric(labels, _cumulative(COARSE_S, cell.buckets), cell.seconds)
+        yield duration
+        fine = HistogramMetricFamily("http_request_duration_highr_seconds", "The same over all handlers, finer.")
+        fine.add_metric([], _cumulative(FINE_S, self._fine_buckets), self._fine_seconds)
+        yield fine
+
+    def _summed(
+        self, labels_of: Callable[[tuple[str, str, int]], tuple[str, ...]]
+    ) -> Iterator[tuple[tuple[str, ...], _Requests]]:
+        sums: dict[tuple[str, ...], _Requests] = {}
+        for key, cell in self._requests.items():
+            sums.setdefault(labels_of(key), _Requests()).add(cell)
+        return iter(sums.items())
+
+    def _work_families(self) -> Iterator[Metric]:
+        labels = ["model", "task"]
+        items = CounterMetricFamily("infinity_items", "Texts, pairs or media items answered.", labels=labels)
+        tokens = CounterMetricFamily("infinity_tokens", "Tokens the model saw.", labels=labels)
+        truncated = CounterMetricFamily("infinity_truncated_items", "Items that were cut.", labels=labels)
+        for key, cell in self._work.items():
+            items.add_metric(key, cell.items)
+            tokens.add_metric(key, cell.tokens)
+            truncated.add_metric(key, cell.truncated)
+        return iter((items, tokens, truncated))
+
+    def _gauge_families(self) -> Iterator[Metric]:
         families = {name: GaugeMetricFamily(name, text, labels=["model"]) for name, text in GAUGES.items()}
-        for model, values in self._read():
+        for model, values in self._read_gauges():
             for name, value in values.items():
                 families[name].add_metric([model], value)
         return iter(families.values())
+
+
+def _cumulative(bounds: Sequence[float], counts: Sequence[int]) -> list[tuple[str, float]]:
+    """Prometheus' buckets: how many are at most that large."""
+    names = [*(str(bound) for bound in bounds), "+Inf"]
+    return list(zip(names, map(float, accumulate(counts)), strict=True))
