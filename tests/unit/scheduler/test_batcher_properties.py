@@ -29,7 +29,7 @@ def check_geometry(batch, layout, max_items):
     taken: set[int] = set()
     for cost, start in zip(costs, batch.starts, strict=True):
         slots = set(range(start, start + cost))
-        assert 0 <= start
+        assert start >= 0
         assert start + cost <= batch.rows * batch.width
         assert start // batch.width == (start + cost - 1) // batch.width
         assert not slots & taken
@@ -169,7 +169,9 @@ def test_bulk_is_done_in_a_bounded_number_of_batches_under_endless_interactive_r
     batcher.add(bulk)
     between_turns = math.ceil(AGEING_S / batch_s) + 2
     now_s = 0.0
-    for batches in range(1, 1000):
+    batches = 0
+    while batches < 1000:
+        batches += 1
         if not prefetch:
             batcher.add(sized_request(*[widest] * 8, arrived_s=now_s))
         batch = batcher.next_batch(now_s)
