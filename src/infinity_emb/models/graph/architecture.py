@@ -42,3 +42,19 @@ def require_config(config: Config, name: str) -> Any:
             param=f"config.json: {name}",
         )
     return config[name]
+
+
+def check_config(config: Config, name: str, *known: Any) -> None:
+    """Refuse a value of config.json that changes the result and is not computed; absent and null are fine.
+
+    Raises:
+        CheckpointError: The value is none of `known`.
+    """
+    value = config.get(name)
+    if value is None or value in known:
+        return
+    raise CheckpointError(
+        f"config.json: {name} is {value!r}, which the graph builder for {config.get('model_type')!r} does not compute "
+        f"(it knows {', '.join(map(repr, known))}). Use --engine torch for this model.",
+        param=f"config.json: {name}",
+    )

@@ -21,28 +21,73 @@ class Heads:
     Attributes:
         count: Attention heads.
         size: Numbers a head.
+        shared: Heads of keys and values; each serves `count / shared` query heads (Ainslie et al. 2023).
+            None: as many as there are query heads.
+        scale: Factor of the scores, None for `1/√size`.
     """
 
     count: int
     size: int
+    shared: int | None = None
+    scale: float | None = None
 
     @property
     def hidden_size(self) -> int:
         """Numbers of all heads together."""
         return self.count * self.size
 
+    @property
+    def key_count(self) -> int:
+        """Heads of keys and values."""
+        return self.shared or self.count
+
 
 def segment_mask(builder: GraphBuilder) -> str:
     """Additive mask `[rows, 1, width, width]`: 0 inside a segment, `MASKED` across segments."""
-    segments = builder.input("segment_ids")
-    queries = builder.node("Unsqueeze", [segments, builder.ints(1, 3)])
-    keys = builder.node("Unsqueeze", [segments, builder.ints(1, 2)])
-    same = builder.node("Equal", [queries, keys])
-    return builder.node("Where", [same, builder.number(0.0), builder.number(MASKED)])
+    return _additive(builder, _same_segment(builder))
+
+
+def attention_mask(builder: GraphBuilder, *, causal: bool = False, reach: int | None = None) -> str:
+    """`segment_mask` that may also hide what comes later and what is farther away than `reach` tokens."""
+    allowed = _same_segment(builder)
+    if causal or reach is not None:
+        back = distances(builder)
+        if causal:
+            allowed = builder.node("And", [allowed, builder.node("GreaterOrEqual", [back, builder.ints(0)])])
+        if reach is not None:
+            away = back if causal else builder.node("Abs", [back])
+            allowed = builder.node("And", [allowed, builder.node("LessOrEqual", [away, builder.ints(reach)])])
+    return _additive(builder, allowed)
+
+
+def distances(builder: GraphBuilder) -> str:
+    """Query position minus key position, int64 `[rows, 1, width, width]`; means nothing across segments."""
+    return builder.node("Sub", list(_pairs(builder, "position_ids")))
+
+
+def _same_segment(builder: GraphBuilder) -> str:
+    return builder.node("Equal", list(_pairs(builder, "segment_ids")))
+
+
+def _pairs(builder: GraphBuilder, name: str) -> tuple[str, str]:
+    """An input `[rows, width]` as queries `[rows, 1, width, 1]` and keys `[rows, 1, 1, width]`."""
+    value = builder.input(name)
+    queries = builder.node("Unsqueeze", [value, builder.ints(1, 3)])
+    return queries, builder.node("Unsqueeze", [value, builder.ints(1, 2)])
+
+
+def _additive(builder: GraphBuilder, allowed: str) -> str:
+    return builder.node("Where", [allowed, builder.number(0.0), builder.number(MASKED)])
 
 
 class SegmentAttention:
-    """Multi-head attention over `[slots, hidden]` values, computed on `[rows, heads, width, size]`."""
+    """Multi-head attention over `[slots, hidden]` values, computed on `[rows, heads, width, size]`.
+
+    Args:
+        builder: Of the graph.
+        heads: Their number and size.
+        mask: Added to the scores; `[rows, 1 or heads, width, width]`, a bias that all layers share included.
+    """
 
     def __init__(self, builder: GraphBuilder, heads: Heads, mask: str) -> None:
         self._builder = builder
@@ -50,19 +95,49 @@ class SegmentAttention:
         self._mask = mask
         shape = builder.node("Shape", [builder.input("input_ids")])
         self._split = builder.node("Concat", [shape, builder.ints(heads.count, heads.size)], axis=0)
+        self._split_keys = self._split
+        if heads.key_count != heads.count:
+            self._split_keys = builder.node("Concat", [shape, builder.ints(heads.key_count, heads.size)], axis=0)
 
     def __call__(self, query: str, key: str, value: str) -> str:
-        """Attend; all four values are `[slots, hidden]`."""
-        builder = self._builder
-        scale = builder.number(attention_scale(self._heads.size))
-        queries = builder.node("Transpose", [self._rows(builder.node("Mul", [query, scale]))], perm=[0, 2, 1, 3])
-        keys = builder.node("Transpose", [self._rows(key)], perm=[0, 2, 3, 1])
-        values = builder.node("Transpose", [self._rows(value)], perm=[0, 2, 1, 3])
-        scores = builder.node("Add", [builder.node("MatMul", [queries, keys]), self._mask])
-        context = builder.node("MatMul", [builder.node("Softmax", [scores], axis=-1), values])
-        merged = builder.node("Transpose", [context], perm=[0, 2, 1, 3])
-        return builder.node("Reshape", [merged, builder.ints(-1, self._heads.hidden_size)])
+        """Attend; all four values are `[slots, hidden]` (keys and values narrower where heads are shared)."""
+        return self.attend(self.queries(self.scaled(query)), self.keys(key), self.keys(value))
 
-    def _rows(self, value: str) -> str:
+    def scaled(self, query: str) -> str:
+        """Queries times the factor of the scores, in any shape."""
+        scale = attention_scale(self._heads.size) if self._heads.scale is None else self._heads.scale
+        return query if scale == 1.0 else self._builder.node("Mul", [query, self._builder.number(scale)])
+
+    def queries(self, value: str) -> str:
         """`[slots, hidden]` → `[rows, width, heads, size]`."""
         return self._builder.node("Reshape", [value, self._split])
+
+    def keys(self, value: str) -> str:
+        """Keys or values `[slots, key_count·size]` → `[rows, width, key_count, size]`."""
+        return self._builder.node("Reshape", [value, self._split_keys])
+
+    def attend(self, queries: str, keys: str, values: str, bias: str | None = None) -> str:
+        """Scaled queries, keys and values in rows → `[slots, hidden]`; `bias` is this layer's own."""
+        builder, heads = self._builder, self._heads
+        queries = builder.node("Transpose", [queries], perm=[0, 2, 1, 3])
+        keys = builder.node("Transpose", [keys], perm=[0, 2, 3, 1])
+        values = builder.node("Transpose", [values], perm=[0, 2, 1, 3])
+        scores = self._ungroup(builder.node("MatMul", [self._group(queries), keys]))
+        if bias is not None:
+            scores = builder.node("Add", [scores, bias])
+        weights = builder.node("Softmax", [builder.node("Add", [scores, self._mask])], axis=-1)
+        context = self._ungroup(builder.node("MatMul", [self._group(weights), values]))
+        merged = builder.node("Transpose", [context], perm=[0, 2, 1, 3])
+        return builder.node("Reshape", [merged, builder.ints(-1, heads.hidden_size)])
+
+    def _group(self, value: str) -> str:
+        """`[rows, heads, width, n]` → `[rows, key_count, heads/key_count·width, n]`: no key is ever copied."""
+        if self._heads.key_count == self._heads.count:
+            return value
+        return self._builder.node("Reshape", [value, self._builder.ints(0, self._heads.key_count, -1, 0)])
+
+    def _ungroup(self, value: str) -> str:
+        """The reverse of `_group`."""
+        if self._heads.key_count == self._heads.count:
+            return value
+        return self._builder.node("Reshape", [value, self._builder.ints(0, self._heads.count, -1, 0)])

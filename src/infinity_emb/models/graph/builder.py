@@ -81,7 +81,23 @@ class GraphBuilder:
         Raises:
             CheckpointError: It is missing or has another shape.
         """
-        source = source or self.tensors
+        full_name = self._stored(name, shape, source or self.tensors)
+        if self._weights[full_name][1].onnx_type == TensorProto.FLOAT:
+            return full_name
+        if full_name not in self._casts:
+            self._casts[full_name] = self.node("Cast", [full_name], to=TensorProto.FLOAT)
+        return self._casts[full_name]
+
+    def lookup(self, name: str, index: str, shape: tuple[int, ...] | None = None) -> str:
+        """Rows of a table of the checkpoint as float32; of a table stored otherwise only these rows are converted."""
+        full_name = self._stored(name, shape, self.tensors)
+        rows = self.gather(full_name, index)
+        if self._weights[full_name][1].onnx_type == TensorProto.FLOAT:
+            return rows
+        return self.node("Cast", [rows], to=TensorProto.FLOAT)
+
+    def _stored(self, name: str, shape: tuple[int, ...] | None, source: Tensors) -> str:
+        """A tensor in the format it is stored in."""
         full_name, location = source.find(name)
         if shape is not None and location.shape != shape:
             raise CheckpointError(
@@ -92,11 +108,7 @@ class GraphBuilder:
         full_name = source.scope + full_name
         if full_name not in self._weights:
             self._weights[full_name] = (location, source.weight(location))
-        if self._weights[full_name][1].onnx_type == TensorProto.FLOAT:
-            return full_name
-        if full_name not in self._casts:
-            self._casts[full_name] = self.node("Cast", [full_name], to=TensorProto.FLOAT)
-        return self._casts[full_name]
+        return full_name
 
     def linear(self, value: str, name: str, shape: tuple[int, int] | None = None, *, bias: bool = True) -> str:
         """`value @ W.T + b`, in the layout Hugging Face stores; `shape` is `(out, in)`."""
@@ -111,6 +123,23 @@ class GraphBuilder:
         if bias:
             inputs.append(self.weight(f"{name}.bias"))
         return self.node("LayerNormalization", inputs, axis=-1, epsilon=epsilon)
+
+    def rms_norm(self, value: str, name: str, epsilon: float, *, offset: float = 0.0) -> str:
+        """`x / √(mean(x²) + ε) · (w + offset)` over the last axis (Zhang and Sennrich 2019)."""
+        square = self.node("ReduceMean", [self.node("Pow", [value, self.number(2.0)]), self.ints(-1)], keepdims=1)
+        length = self.node("Sqrt", [self.node("Add", [square, self.number(epsilon)])])
+        weight = self.weight(f"{name}.weight")
+        if offset:
+            weight = self.node("Add", [weight, self.number(offset)])
+        return self.node("Mul", [self.node("Div", [value, length]), weight])
+
+    def split(self, value: str, first: int, second: int) -> tuple[str, str]:
+        """`[…, first + second]` → `[…, first]` and `[…, second]`."""
+        self._count += 1
+        outputs = [f"split_{self._count}_{number}" for number in (0, 1)]
+        node = helper.make_node("Split", [value, self.ints(first, second)], outputs, name=outputs[0], axis=-1)
+        self._nodes.append(node)
+        return outputs[0], outputs[1]
 
     def activation(self, value: str, name: str) -> str:
         """An activation by its name in config.json."""

@@ -62,13 +62,24 @@ def _pool_one(builder: GraphBuilder, mode: PoolingMode, hidden: str) -> str:
     if mode is PoolingMode.MAX:
         tokens = builder.gather(hidden, builder.input("token_index"))
         return builder.node("ReduceMax", [tokens, builder.ints(1)], keepdims=0)
-    weights = builder.input("position_weights" if mode is PoolingMode.WEIGHTED_MEAN else "pool_weights")
-    total = builder.node("MatMul", [weights, hidden])
-    count = builder.node("ReduceSum", [weights, builder.ints(1)], keepdims=1)
-    count = builder.node("Max", [count, builder.number(1e-9)])
+    weighted = mode is PoolingMode.WEIGHTED_MEAN
+    total, count = _sums(builder, hidden, "position_weights" if weighted else "pool_weights")
     if mode is PoolingMode.MEAN_SQRT_LEN:
         count = builder.node("Sqrt", [count])
     return builder.node("Div", [total, count])
+
+
+def mean_of_tokens(builder: GraphBuilder, value: str) -> str:
+    """Mean over each segment's tokens: `[slots, width]` → `[segments, width]`."""
+    return builder.node("Div", list(_sums(builder, value, "pool_weights")))
+
+
+def _sums(builder: GraphBuilder, value: str, weights: str) -> tuple[str, str]:
+    """Weighted sum over each segment's tokens, and the sum of the weights."""
+    factors = builder.input(weights)
+    total = builder.node("MatMul", [factors, value])
+    count = builder.node("ReduceSum", [factors, builder.ints(1)], keepdims=1)
+    return total, builder.node("Max", [count, builder.number(1e-9)])
 
 
 def _dense(builder: GraphBuilder, module: DenseSpec, value: str) -> str:

@@ -14,7 +14,11 @@ _PACKAGE = "infinity_emb.models.graph"
 _ARCHITECTURES: dict[str, str] = {
     "bert": f"{_PACKAGE}.bert:BERT",
     "camembert": f"{_PACKAGE}.bert:ROBERTA",
+    "deberta-v2": f"{_PACKAGE}.deberta_v2:DEBERTA_V2",
+    "distilbert": f"{_PACKAGE}.distilbert:DISTILBERT",
     "electra": f"{_PACKAGE}.bert:ELECTRA",
+    "modernbert": f"{_PACKAGE}.modernbert:MODERNBERT",
+    "mpnet": f"{_PACKAGE}.mpnet:MPNET",
     "roberta": f"{_PACKAGE}.bert:ROBERTA",
     "xlm-roberta": f"{_PACKAGE}.bert:ROBERTA",
 }

@@ -1,0 +1,146 @@
+"""Every graph equals transformers in float32, text by text, alone and packed, through every backend on this machine."""
+
+from __future__ import annotations
+
+import functools
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import tiny_more
+from infinity_emb.backends.base import BackendOptions
+from infinity_emb.backends.onnxruntime import OnnxRuntimeBackend
+from infinity_emb.backends.openvino import OpenVinoBackend
+from infinity_emb.models.features import Features
+from infinity_emb.scheduler.collate import Collator
+from infinity_emb.scheduler.packing import Packer
+from infinity_emb.types import Device, Dtype
+
+pytestmark = pytest.mark.parity
+TOLERANCE = 1e-5
+BACKENDS = {"openvino": OpenVinoBackend, "onnxruntime": OnnxRuntimeBackend}
+LENGTHS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 17, 23, 31, 32, 33, 47, 64, 65, 100, 129, 180, 257, tiny_more.LONGEST)
+ALONE = (0, 1, 6, 13, 19, 24)  # indexes into LENGTHS; every shape costs a compilation
+YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64, "rope_theta": 10000.0}
+LLAMA3 = {
+    "rope_type": "llama3",
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 64,
+    "rope_theta": 500000.0,
+}
+# name → (model_type, changes to the tiny config)
+CASES: dict[str, tuple[str, dict]] = {
+    "bert": ("bert", {}),
+    "distilbert": ("distilbert", {}),
+    "distilbert sinusoidal": ("distilbert", {"sinusoidal_pos_embds": True, "activation": "relu"}),
+    "mpnet": ("mpnet", {}),
+    "modernbert": ("modernbert", {}),
+    "deberta-v2": ("deberta-v2", {}),
+    "deberta-v2 own projections": ("deberta-v2", {"share_att_key": False, "max_relative_positions": 64}),
+    "deberta-v2 no buckets": ("deberta-v2", {"position_buckets": -1, "pos_att_type": "c2p|p2c"}),
+    "deberta-v2 one term": ("deberta-v2", {"pos_att_type": ["p2c"], "norm_rel_ebd": "none", "position_biased_input": True}),
+    "deberta-v2 absolute": ("deberta-v2", {"relative_attention": False, "type_vocab_size": 2, "embedding_size": 16}),
+    "modernbert biases": ("modernbert", {"norm_bias": True, "attention_bias": True, "mlp_bias": True}),
+}
+SCORED: dict[str, tuple[str, dict, int]] = {
+    "bert": ("bert", {}, 1),
+    "distilbert": ("distilbert", {}, 3),
+    "mpnet": ("mpnet", {}, 1),
+    "deberta-v2": ("deberta-v2", {}, 1),
+    "modernbert cls": ("modernbert", {"classifier_pooling": "cls"}, 3),
+    "modernbert mean": ("modernbert", {"classifier_pooling": "mean", "classifier_bias": True}, 1),
+}
+
+
+def sequences(spec):
+    """Token ids (never a special one) of all lengths, with token types where the family has them."""
+    random = np.random.default_rng(3)
+    types = int(spec.config.get("type_vocab_size") or 0) > 1
+    ids = [random.integers(5, tiny_more.VOCABULARY, length) for length in LENGTHS]
+    return [Features(each, np.sort(random.integers(0, 2, len(each))) if types else None) for each in ids]
+
+
+def compute(backend, features):
+    """Outputs of one batch, packed as the scheduler packs it."""
+    costs = [item.cost for item in features]
+    packer = Packer(backend.layout, max(costs), sum(costs), len(costs))
+    packer._max_rows = len(costs)  # one batch, whatever it takes
+    assert all(packer.place(cost) for cost in costs)
+    request = SimpleNamespace(items=features)
+    batch = SimpleNamespace(
+        entries=[(request, index) for index in range(len(features))],
+        starts=packer.starts,
+        rows=packer.rows,
+        width=packer.width,
+    )
+    outputs = backend.start(Collator(backend.inputs, backend.layout)(batch)).result()
+    (values,) = outputs.values()
+    return np.array(values[: len(features)])
+
+
+def expected(model, features, spec):
+    """What transformers gives for each text alone; vectors are cls, max, mean and last token side by side."""
+    import torch
+
+    rows = []
+    for item in features:
+        inputs = {"input_ids": torch.tensor(item.token_ids)[None]}
+        inputs["attention_mask"] = torch.ones_like(inputs["input_ids"])
+        if item.type_ids is not None:
+            inputs["token_type_ids"] = torch.tensor(item.type_ids)[None]
+        with torch.no_grad():
+            outputs = model(**inputs)
+        if spec.labels:
+            rows.append(outputs.logits[0])
+        else:
+            states = outputs.last_hidden_state[0]
+            rows.append(torch.cat([states[0], states.max(0).values, states.mean(0), states[-1]]))
+    return torch.stack(rows).numpy()
+
+
+@functools.cache
+def checkpoint(base, model_type, changes, labels):
+    """A tiny checkpoint and what transformers makes of the texts; one for all backends."""
+    folder = base / f"checkpoint{len(list(base.iterdir()))}"
+    spec = tiny_more.save(folder, model_type, json.loads(changes), labels=labels)
+    features = sequences(spec)
+    return spec, features, expected(tiny_more.load(folder, spec), features, spec)
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    yield tmp_path_factory.mktemp("graphs")
+    checkpoint.cache_clear()
+
+
+def check(base, backend_name, model_type, changes, labels=0):
+    spec, features, wanted = checkpoint(base, model_type, json.dumps(changes), labels)
+    assert wanted.std(axis=0).mean() > 0.05, "the reference must tell texts apart"
+    backend = BACKENDS[backend_name](spec, BackendOptions(Device.CPU, Dtype.FLOAT32, threads=1))
+    try:
+        packed = compute(backend, features)
+        alone = {index: compute(backend, [features[index]])[0] for index in ALONE}
+    finally:
+        backend.close()
+    errors = np.abs(packed - wanted).max(axis=1)
+    worst = int(errors.argmax())
+    assert errors[worst] <= TOLERANCE, f"packed: {errors[worst]:.2e} at {LENGTHS[worst]} tokens"
+    for index, vector in alone.items():
+        error = np.abs(vector - wanted[index]).max()
+        assert error <= TOLERANCE, f"alone: {error:.2e} at {LENGTHS[index]} tokens"
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("case", CASES)
+def test_vectors_equal_transformers(case, backend, base):
+    check(base, backend, *CASES[case])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("case", SCORED)
+def test_logits_equal_transformers(case, backend, base):
+    check(base, backend, *SCORED[case])
