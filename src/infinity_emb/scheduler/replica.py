@@ -111,6 +111,6 @@ class Replica:
                 return
             self._worker.retire()
         self._worker = Worker(self._name, self._dispatcher, self._runner, self._on_death)
-        self._worker.start()
         self.restarts += 1
         _log.warning("%s restarted (%d times so far)", self._name, self.restarts)
+        self._worker.start()

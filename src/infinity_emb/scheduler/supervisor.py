@@ -42,7 +42,7 @@ class Supervisor:
         """End the watch; the workers end when the dispatcher closes."""
         self._stopping = True
         self._wake.set()
-        if self._thread is not threading.current_thread():
+        if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(timeout_s)
 
     @property

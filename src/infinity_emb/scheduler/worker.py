@@ -69,7 +69,8 @@ class Worker:
         """Wait for the thread; False if it is still busy."""
         if self._thread is threading.current_thread():  # the garbage collector may stop an engine anywhere
             return True
-        self._thread.join(timeout_s)
+        if self._thread.is_alive():
+            self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
     @property
