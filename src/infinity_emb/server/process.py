@@ -12,6 +12,7 @@ import uvicorn
 
 from infinity_emb.metrics import HttpMetrics
 from infinity_emb.server.app import Application, model_gauges
+from infinity_emb.server.connection import BoundedProtocol
 from infinity_emb.server.lifecycle import Lifecycle, Models
 from infinity_emb.server.loading import load
 from infinity_emb.server.settings import HttpSettings
@@ -139,7 +140,7 @@ async def _start(server: uvicorn.Server, bound: Bound) -> None:
 def _uvicorn_config(application: Application, args: ServerArgs) -> uvicorn.Config:
     return uvicorn.Config(
         application,
-        http="httptools",
+        http=BoundedProtocol,
         ws="none",
         lifespan="off",
         log_config=None,

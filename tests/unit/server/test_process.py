@@ -24,35 +24,14 @@ FIRST = EngineArgs(model_name_or_path="a", served_model_name="a")
 SECOND = EngineArgs(model_name_or_path="b", served_model_name="b")
 
 
-class Running:
-    """A server process in this loop."""
-
-    def __init__(self, monkeypatch, engine_args=(FIRST,), ports=(0,), **options):
-        self.server_args = ServerArgs(host="127.0.0.1", ports=ports, **options)
-        self.engines = [FakeEngine(name=args.served_model_name) for args in engine_args]
-        self.may_load = asyncio.Event()
-        self.load_error = None
-        self.ready = []
-        bound = bind(self.server_args, len(engine_args))
-        self.urls = [f"http://127.0.0.1:{entry.socket.getsockname()[1]}" for entry in bound]
-        monkeypatch.setattr(process, "load", self._load)
-        self.process = process.ServerProcess(engine_args, self.server_args, bound, self.ready.append)
-
-    async def _load(self, _):
-        await self.may_load.wait()
-        if self.load_error is not None:
-            raise self.load_error
-        return FakeArray(*self.engines)
-
-
 async def until_ready(client):
     while (await client.get("/health")).status_code != 200:
         await asyncio.sleep(0)
 
 
-def test_the_port_answers_while_loading_and_serves_afterwards(monkeypatch):
+def test_the_port_answers_while_loading_and_serves_afterwards(monkeypatch, running):
     async def main():
-        server = Running(monkeypatch)
+        server = running(monkeypatch)
         serving = asyncio.create_task(server.process.serve())
         async with httpx.AsyncClient(base_url=server.urls[0]) as client:
             assert (await client.get("/livez")).status_code == 200
@@ -68,9 +47,9 @@ def test_the_port_answers_while_loading_and_serves_afterwards(monkeypatch):
     asyncio.run(main())
 
 
-def test_a_signal_lets_requests_in_flight_finish_and_refuses_new_ones(monkeypatch):
+def test_a_signal_lets_requests_in_flight_finish_and_refuses_new_ones(monkeypatch, running):
     async def main():
-        server = Running(monkeypatch)
+        server = running(monkeypatch)
         engine = server.engines[0]
         server.may_load.set()
         serving = asyncio.create_task(server.process.serve())
@@ -93,9 +72,9 @@ def test_a_signal_lets_requests_in_flight_finish_and_refuses_new_ones(monkeypatc
     asyncio.run(main())
 
 
-def test_what_is_not_done_within_the_grace_period_gets_503(monkeypatch):
+def test_what_is_not_done_within_the_grace_period_gets_503(monkeypatch, running):
     async def main():
-        server = Running(monkeypatch, shutdown_grace_s=0.05)
+        server = running(monkeypatch, shutdown_grace_s=0.05)
         server.may_load.set()
         serving = asyncio.create_task(server.process.serve())
         async with httpx.AsyncClient(base_url=server.urls[0]) as client:
@@ -111,9 +90,9 @@ def test_what_is_not_done_within_the_grace_period_gets_503(monkeypatch):
     asyncio.run(main())
 
 
-def test_a_signal_while_loading_ends_at_once(monkeypatch):
+def test_a_signal_while_loading_ends_at_once(monkeypatch, running):
     async def main():
-        server = Running(monkeypatch)
+        server = running(monkeypatch)
         serving = asyncio.create_task(server.process.serve())
         async with httpx.AsyncClient(base_url=server.urls[0]) as client:
             assert (await client.get("/health")).status_code == 503
@@ -123,9 +102,9 @@ def test_a_signal_while_loading_ends_at_once(monkeypatch):
     asyncio.run(main())
 
 
-def test_a_model_that_cannot_be_loaded_ends_the_server_with_its_error(monkeypatch):
+def test_a_model_that_cannot_be_loaded_ends_the_server_with_its_error(monkeypatch, running):
     async def main():
-        server = Running(monkeypatch)
+        server = running(monkeypatch)
         server.load_error = CheckpointError("config.json is missing", param="config.json")
         server.may_load.set()
         with pytest.raises(CheckpointError, match=r"config\.json is missing"):
@@ -134,9 +113,9 @@ def test_a_model_that_cannot_be_loaded_ends_the_server_with_its_error(monkeypatc
     asyncio.run(main())
 
 
-def test_each_model_answers_alone_on_its_own_port(monkeypatch):
+def test_each_model_answers_alone_on_its_own_port(monkeypatch, running):
     async def main():
-        server = Running(monkeypatch, (FIRST, SECOND), ports=free_ports(2))
+        server = running(monkeypatch, (FIRST, SECOND), ports=free_ports(2))
         server.may_load.set()
         serving = asyncio.create_task(server.process.serve())
         for url, name in zip(server.urls, "ab", strict=True):
