@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 
 import pytest
@@ -18,7 +19,7 @@ HOUR_S = 3600.0
 class Rig:
     """Replicas of stub backends; hangs are found when the test says `look`."""
 
-    def __init__(self, *, replicas=1, renew=False, hang_limit_s=HOUR_S):
+    def __init__(self, *, replicas=1, renew=False):
         self.dispatcher = dispatcher_of(max_items=1)
         self.backends = [StubBackend() for _ in range(replicas)]
         self.renewed = []
@@ -29,7 +30,7 @@ class Rig:
                 self.dispatcher,
                 Runner(backend),
                 renew=self.renew if renew else None,
-                hang_limit_s=hang_limit_s,
+                hang_limit_s=HOUR_S,
             )
             for number, backend in enumerate(self.backends)
         ]
@@ -46,9 +47,11 @@ class Rig:
         self.dispatcher.submit(request)
         return request
 
-    def limit_hangs(self, hang_limit_s):
-        for replica in self.replicas:
-            replica._hang_limit_s = hang_limit_s
+    def pretend_hours(self, number=0):
+        """As if the worker's batch had been computing for hours; returns how to stop pretending."""
+        worker = self.replicas[number]._worker
+        worker.busy_s = lambda: 2 * HOUR_S
+        return lambda: vars(worker).pop("busy_s")
 
     def close(self):
         for backend in [*self.backends, *self.renewed]:
@@ -129,14 +132,14 @@ def test_a_hung_worker_is_answered_for_and_comes_back_by_itself(rig_of):
     assert rig.backends[0].entered.acquire(timeout=WAIT_S)
     waiting = rig.submit([2])
     assert rig.supervisor.alive
-    rig.limit_hangs(0.0)
+    come_back = rig.pretend_hours()
     assert not rig.supervisor.alive  # true at once, not at the next look
     rig.supervisor.look(time.monotonic())
     assert "hung" in str(hanging.future.exception(WAIT_S))
     assert isinstance(waiting.future.exception(WAIT_S), NotReadyError)
     with pytest.raises(NotReadyError):
         rig.submit([3])
-    rig.limit_hangs(HOUR_S)
+    come_back()
     rig.backends[0].gate.set()
     rig.supervisor.look(time.monotonic())
     again = rig.submit([4])
@@ -152,9 +155,8 @@ def test_a_hung_worker_is_replaced_by_one_on_a_fresh_backend_if_there_can_be_one
     rig.supervisor.start()
     assert rig.backends[0].entered.acquire(timeout=WAIT_S)
     waiting = rig.submit([2])
-    rig.limit_hangs(0.0)
+    rig.pretend_hours()
     rig.supervisor.look(time.monotonic())
-    rig.limit_hangs(HOUR_S)
     assert isinstance(hanging.future.exception(WAIT_S), NotReadyError)
     waiting.future.result(WAIT_S)
     assert rig.renewed[0].batches == [[2]]
@@ -172,7 +174,7 @@ def test_a_backend_that_cannot_be_loaded_again_is_tried_later_and_the_model_stay
     hanging = rig.submit([HANG])
     rig.supervisor.start()
     assert rig.backends[0].entered.acquire(timeout=WAIT_S)
-    rig.limit_hangs(0.0)
+    rig.pretend_hours()
     now_s = time.monotonic()
     rig.supervisor.look(now_s)
     assert isinstance(hanging.future.exception(WAIT_S), NotReadyError)
@@ -182,16 +184,25 @@ def test_a_backend_that_cannot_be_loaded_again_is_tried_later_and_the_model_stay
     rig.supervisor.look(now_s + 0.5)
     assert not rig.renewed
     rig.supervisor.look(now_s + 1.0)
-    rig.limit_hangs(HOUR_S)
     rig.submit([2]).future.result(WAIT_S)
 
 
 def test_one_hung_replica_of_two_leaves_the_model_up(rig_of):
     rig = rig_of(replicas=2)
     hanging = rig.submit([HANG])
+    took_ahead, take = threading.Event(), rig.dispatcher.take
+
+    def told(*, wait):
+        batch = take(wait=wait)
+        if not wait:  # the hung worker has looked for a batch ahead and found none
+            took_ahead.set()
+        return batch
+
+    rig.dispatcher.take = told
     rig.supervisor.start()
-    hung = next(backend for backend in rig.backends * 1000 if backend.batches)
-    rig.replicas[rig.backends.index(hung)]._hang_limit_s = 0.0
+    assert took_ahead.wait(WAIT_S)
+    hung = next(number for number, backend in enumerate(rig.backends) if backend.batches)
+    rig.pretend_hours(hung)
     rig.supervisor.look(time.monotonic())
     assert isinstance(hanging.future.exception(WAIT_S), NotReadyError)
     assert rig.supervisor.alive
