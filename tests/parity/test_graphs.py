@@ -23,6 +23,7 @@ TOLERANCE = 1e-5
 BACKENDS = {"openvino": OpenVinoBackend, "onnxruntime": OnnxRuntimeBackend}
 LENGTHS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 17, 23, 31, 32, 33, 47, 64, 65, 100, 129, 180, 257, tiny_more.LONGEST)
 ALONE = (0, 1, 6, 13, 19, 24)  # indexes into LENGTHS; every shape costs a compilation
+LINEAR = {"rope_type": "linear", "factor": 4.0, "rope_theta": 10000.0}
 YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64, "rope_theta": 10000.0}
 LLAMA3 = {
     "rope_type": "llama3",
@@ -45,12 +46,27 @@ CASES: dict[str, tuple[str, dict]] = {
     "deberta-v2 one term": ("deberta-v2", {"pos_att_type": ["p2c"], "norm_rel_ebd": "none", "position_biased_input": True}),
     "deberta-v2 absolute": ("deberta-v2", {"relative_attention": False, "type_vocab_size": 2, "embedding_size": 16}),
     "modernbert biases": ("modernbert", {"norm_bias": True, "attention_bias": True, "mlp_bias": True}),
+    "qwen2": ("qwen2", {}),
+    "qwen2 windows": ("qwen2", {"use_sliding_window": True, "sliding_window": 6, "max_window_layers": 1}),
+    "qwen3": ("qwen3", {}),
+    "qwen3 yarn": ("qwen3", {"rope_parameters": YARN, "attention_bias": True}),
+    "llama": ("llama", {}),
+    "llama 3": ("llama", {"rope_parameters": LLAMA3, "attention_bias": True, "mlp_bias": True}),
+    "llama one key head": ("llama", {"num_key_value_heads": 1, "rope_parameters": LINEAR}),
+    "mistral": ("mistral", {}),
+    "mistral window": ("mistral", {"sliding_window": 5, "num_key_value_heads": 4}),
+    "eurobert": ("eurobert", {}),
 }
 SCORED: dict[str, tuple[str, dict, int]] = {
     "bert": ("bert", {}, 1),
     "distilbert": ("distilbert", {}, 3),
     "mpnet": ("mpnet", {}, 1),
     "deberta-v2": ("deberta-v2", {}, 1),
+    "llama": ("llama", {}, 1),
+    "qwen3": ("qwen3", {"pad_token_id": 7}, 3),  # a number that texts may end in
+    "eurobert late": ("eurobert", {}, 3),
+    "eurobert mean": ("eurobert", {"classifier_pooling": "mean"}, 1),
+    "eurobert bos": ("eurobert", {"classifier_pooling": "bos"}, 1),
     "modernbert cls": ("modernbert", {"classifier_pooling": "cls"}, 3),
     "modernbert mean": ("modernbert", {"classifier_pooling": "mean", "classifier_bias": True}, 1),
 }

@@ -33,6 +33,7 @@ class Graph:
         weights: Weight name → tensor.
         inputs: Names of the arrays the graph takes, as in `backends.base`.
         outputs: Names of the arrays it returns: `embedding` (and `norm`), or `logits`.
+        packed: Rows may hold several texts; else one text a row.
     """
 
     with_initializers: bytes
@@ -40,3 +41,4 @@ class Graph:
     weights: dict[str, Weight]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+    packed: bool = True

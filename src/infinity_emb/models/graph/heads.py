@@ -74,6 +74,18 @@ def mean_of_tokens(builder: GraphBuilder, value: str) -> str:
     return builder.node("Div", list(_sums(builder, value, "pool_weights")))
 
 
+def last_real_token(builder: GraphBuilder, padding_id: int | None) -> str:
+    """Slot of each segment's last token that is not the padding id (texts may end in it); the first if all are."""
+    if padding_id is None:
+        return builder.input("last_index")
+    slots = builder.input("token_index")
+    ids = builder.gather(builder.flatten(builder.input("input_ids")), slots)
+    # slots grow along a segment, so the largest one kept is the last
+    first = builder.node("Unsqueeze", [builder.input("first_index"), builder.ints(1)])
+    kept = builder.node("Where", [builder.node("Equal", [ids, builder.ints(padding_id)]), first, slots])
+    return builder.node("ReduceMax", [kept, builder.ints(1)], keepdims=0)
+
+
 def _sums(builder: GraphBuilder, value: str, weights: str) -> tuple[str, str]:
     """Weighted sum over each segment's tokens, and the sum of the weights."""
     factors = builder.input(weights)

@@ -17,8 +17,13 @@ _ARCHITECTURES: dict[str, str] = {
     "deberta-v2": f"{_PACKAGE}.deberta_v2:DEBERTA_V2",
     "distilbert": f"{_PACKAGE}.distilbert:DISTILBERT",
     "electra": f"{_PACKAGE}.bert:ELECTRA",
+    "eurobert": f"{_PACKAGE}.eurobert:EUROBERT",
+    "llama": f"{_PACKAGE}.decoder:LLAMA",
+    "mistral": f"{_PACKAGE}.decoder:MISTRAL",
     "modernbert": f"{_PACKAGE}.modernbert:MODERNBERT",
     "mpnet": f"{_PACKAGE}.mpnet:MPNET",
+    "qwen2": f"{_PACKAGE}.decoder:QWEN2",
+    "qwen3": f"{_PACKAGE}.decoder:QWEN3",
     "roberta": f"{_PACKAGE}.bert:ROBERTA",
     "xlm-roberta": f"{_PACKAGE}.bert:ROBERTA",
 }

@@ -1,0 +1,95 @@
+"""Where a checkpoint's graph comes from: a builder, the repository's own ONNX file, or an export through torch."""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from infinity_emb.errors import CheckpointError
+from infinity_emb.models.graph.build import build_graph
+from infinity_emb.models.graph.export import export_file
+from infinity_emb.models.graph.foreign import adapt_file, open_file
+from infinity_emb.models.graph.registry import has_builder, supported_model_types
+
+if TYPE_CHECKING:
+    from infinity_emb.models.graph.graph import Graph
+    from infinity_emb.models.spec.model import ModelSpec
+
+_log = logging.getLogger("infinity_emb")
+
+# Looked for in this order, first beside config.json, then in the repository's root. Files of any other name
+# (quantised, optimised for one machine, left by another program) are used only when they are asked for.
+OWN_FILES = ("onnx/model.onnx", "model.onnx")
+
+
+def obtain_graph(
+    spec: ModelSpec, *, onnx_file: str | None = None, cache_folder: Path | None = None
+) -> tuple[Graph, str]:
+    """The graph of a checkpoint and where it came from, in words.
+
+    In this order: the file that was asked for; our own builder, if it knows the architecture; the repository's
+    float32 ONNX file; an export through torch, if that is installed.
+
+    Args:
+        spec: The checkpoint.
+        onnx_file: A file to use, quantised or not: a path inside the repository, or an absolute one.
+        cache_folder: Where an exported file is kept; None is the cache folder of the package.
+
+    Raises:
+        CheckpointError: There is none, or it does not fit the checkpoint.
+    """
+    if onnx_file is not None:
+        path = _asked_for(spec, onnx_file)
+        _log.info("using the ONNX file %s", path)
+        return adapt_file(spec, path, open_file(path)), onnx_file
+    if has_builder(spec.model_type) and _readable(spec):
+        return build_graph(spec), "built from config"
+    for path in _places(spec):
+        model = open_file(path)
+        if model.is_float32:
+            _log.info("using the repository's own ONNX file %s", path)
+            return adapt_file(spec, path, model), path.relative_to(spec.checkpoint.path).as_posix()
+        _log.warning("%s is not a float32 graph; name it with --onnx-file to use it all the same", path)
+    if spec.weights and importlib.util.find_spec("torch") is not None:
+        path = export_file(spec, cache_folder)
+        return adapt_file(spec, path, open_file(path)), "exported by torch"
+    raise _no_graph(spec)
+
+
+def _readable(spec: ModelSpec) -> bool:
+    return bool(spec.weights) and all(file.suffix == ".safetensors" for file in spec.weights)
+
+
+def _folders(spec: ModelSpec) -> tuple[Path, ...]:
+    return tuple(dict.fromkeys((spec.folder, spec.checkpoint.path)))
+
+
+def _places(spec: ModelSpec) -> list[Path]:
+    return [place for folder in _folders(spec) for name in OWN_FILES if (place := folder / name).is_file()]
+
+
+def _asked_for(spec: ModelSpec, name: str) -> Path:
+    path = Path(name)
+    if path.is_absolute() and path.is_file():
+        return path
+    if not path.is_absolute() and ".." not in path.parts:
+        for folder in _folders(spec):
+            if (folder / path).is_file():
+                return folder / path
+    root = spec.checkpoint.path
+    there = sorted(found.relative_to(root).as_posix() for found in root.rglob("*.onnx"))
+    raise CheckpointError(
+        f"--onnx-file {name} does not exist in {root}. ONNX files there: {', '.join(there) or 'none'}.", param=name
+    )
+
+
+def _no_graph(spec: ModelSpec) -> CheckpointError:
+    return CheckpointError(
+        f"{spec.checkpoint.model_id} has the architecture {spec.model_type!r}, for which there is no graph builder "
+        f"(there is one for {', '.join(supported_model_types())}), and no float32 ONNX file ({' or '.join(OWN_FILES)}). "
+        'Install torch, through which the graph is then exported once: pip install "infinity_emb[torch]"; or use '
+        "--engine torch; or put an ONNX file into the repository's folder and name it with --onnx-file.",
+        param="config.json: model_type",
+    )
