@@ -10,9 +10,9 @@ import numpy as np
 
 from infinity_emb import extras
 from infinity_emb.backends.base import Arrays, Backend, BackendOptions, BackendReport, Layout, Pending
-from infinity_emb.backends.layout import CPU_BATCH_TOKENS, GPU_BATCH_TOKENS, packed_layout
+from infinity_emb.backends.layout import CPU_BATCH_TOKENS, GPU_BATCH_TOKENS, packed_layout, padded_layout
 from infinity_emb.errors import ConfigurationError, LoadError
-from infinity_emb.models.graph import Graph, build_graph
+from infinity_emb.models.graph import Graph, obtain_graph
 from infinity_emb.types import Device, Dtype
 
 if TYPE_CHECKING:
@@ -41,19 +41,21 @@ class OnnxRuntimeBackend(Backend):
                 param="dtype",
             )
         device, provider = _choose_provider(runtime, options.device)
-        graph = build_graph(spec)
+        onnx_file = options.extra.get("onnx_file")
+        graph, origin = obtain_graph(spec, onnx_file=onnx_file, cache_folder=options.cache_folder)
         threads = options.threads or len(os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else [0])
         self._session = _session(runtime, graph, provider, threads)
         self._graph_inputs, self._graph_outputs = graph.inputs, graph.outputs
         on_cpu = device is Device.CPU
-        self._layout = packed_layout(spec.max_length, CPU_BATCH_TOKENS if on_cpu else GPU_BATCH_TOKENS)
+        make_layout = packed_layout if graph.packed else padded_layout
+        self._layout = make_layout(spec.max_length, CPU_BATCH_TOKENS if on_cpu else GPU_BATCH_TOKENS)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="onnxruntime")
         self._report = BackendReport(
             device=str(device),
             dtype=Dtype.FLOAT32,
             threads=threads if on_cpu else 0,
             version=f"onnxruntime {runtime.__version__}",
-            graph="built from config",
+            graph=origin,
         )
 
     @property

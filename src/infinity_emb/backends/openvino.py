@@ -9,9 +9,9 @@ import numpy as np
 
 from infinity_emb import extras
 from infinity_emb.backends.base import Arrays, Backend, BackendOptions, BackendReport, Layout, Pending
-from infinity_emb.backends.layout import packed_layout
+from infinity_emb.backends.layout import packed_layout, padded_layout
 from infinity_emb.errors import ConfigurationError, LoadError
-from infinity_emb.models.graph import Graph, build_graph
+from infinity_emb.models.graph import Graph, obtain_graph
 from infinity_emb.types import Device, Dtype
 
 if TYPE_CHECKING:
@@ -56,10 +56,10 @@ class OpenVinoBackend(Backend):
                 f"{', '.join(name.value for name in _PRECISIONS)}.",
                 param="dtype",
             )
-        graph = build_graph(spec)
+        onnx_file = options.extra.get("onnx_file")
+        graph, origin = obtain_graph(spec, onnx_file=onnx_file, cache_folder=options.cache_folder)
         threads = options.threads or _available_cores()
         core = openvino.Core()
-        model = _read(openvino, core, graph)
         settings = {
             "PERFORMANCE_HINT": "LATENCY",
             "NUM_STREAMS": 1,
@@ -67,6 +67,7 @@ class OpenVinoBackend(Backend):
             "INFERENCE_PRECISION_HINT": _PRECISIONS[dtype],
         }
         try:
+            model = _read(openvino, core, graph)
             compiled = core.compile_model(model, "CPU", settings)
         except RuntimeError as error:
             raise LoadError(f"OpenVINO cannot compile the model: {error}") from error
@@ -75,13 +76,14 @@ class OpenVinoBackend(Backend):
         # two requests take turns: outputs of one are read while the other runs
         self._requests = [compiled.create_infer_request(), compiled.create_infer_request()]
         self._graph_inputs, self._graph_outputs = graph.inputs, graph.outputs
-        self._layout = packed_layout(spec.max_length)
+        make_layout = packed_layout if graph.packed else padded_layout
+        self._layout = make_layout(spec.max_length)
         self._report = BackendReport(
             device="cpu",
             dtype=dtype,
             threads=threads,
             version=f"openvino {openvino.__version__.partition('-')[0]}",
-            graph="built from config",
+            graph=origin,
         )
 
     @property

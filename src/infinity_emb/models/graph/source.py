@@ -88,7 +88,7 @@ def _asked_for(spec: ModelSpec, name: str) -> Path:
 def _no_graph(spec: ModelSpec) -> CheckpointError:
     return CheckpointError(
         f"{spec.checkpoint.model_id} has the architecture {spec.model_type!r}, for which there is no graph builder "
-        f"(there is one for {', '.join(supported_model_types())}), and no float32 ONNX file ({' or '.join(OWN_FILES)}). "
+        f"(there is for {', '.join(supported_model_types())}), and no float32 ONNX file ({' or '.join(OWN_FILES)}). "
         'Install torch, through which the graph is then exported once: pip install "infinity_emb[torch]"; or use '
         "--engine torch; or put an ONNX file into the repository's folder and name it with --onnx-file.",
         param="config.json: model_type",
