@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 import socket
+from pathlib import Path
 
 import pytest
+
+from infinity_emb.models.hub import EMBEDDED_MODEL_ID, HubSettings, resolve
 
 _real_connect = socket.socket.connect
 
@@ -27,3 +31,13 @@ def _block_network():
     socket.socket.connect = _loopback_only  # type: ignore[method-assign]
     yield
     socket.socket.connect = _real_connect  # type: ignore[method-assign]
+
+
+@pytest.fixture(scope="session")
+def minilm_folder() -> Path:
+    """The real all-MiniLM-L6-v2: the folder named by INFINITY_TEST_MODEL, or fetched once as the server would."""
+    named = os.environ.get("INFINITY_TEST_MODEL")
+    if named:
+        return Path(named)
+    settings = HubSettings.from_environment({**os.environ, "HF_HUB_OFFLINE": ""})
+    return resolve(EMBEDDED_MODEL_ID, settings=settings).path

@@ -52,3 +52,8 @@ def sample(count: int = 200, seed: int = 7) -> list[str]:
     chance = random.Random(seed)
     made = [" ".join(chance.choices(_WORDS, k=chance.randint(1, 120))) for _ in range(count - len(ODD))]
     return [*ODD, *made]
+
+
+def sample_words(chance: random.Random, count: int) -> list[str]:
+    """Words of several scripts, drawn by `chance`."""
+    return chance.choices(_WORDS, k=count)

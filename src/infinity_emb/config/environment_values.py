@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from infinity_emb.config.environment import environ, hub_environment
+from infinity_emb.config.environment import environ, own_cache
 from infinity_emb.config.option import Arity
 from infinity_emb.config.options import SETTINGS
 from infinity_emb.config.sources import read_variable, said_or_default
@@ -19,7 +19,7 @@ class EnvironmentValues:
     attribute is, so importing this package reads nothing. Reading raises `ConfigurationError` if the value is wrong.
     """
 
-    cache_dir = property(lambda _: hub_environment().infinity_cache, doc="Folder for downloads and compiled graphs.")
+    cache_dir = property(lambda _: own_cache(environ()), doc="Folder for downloads and compiled graphs.")
 
     def __getattr__(self, name: str) -> Any:
         """Read an option's variable; `AttributeError` if there is no such option."""

@@ -13,7 +13,7 @@ from infinity_emb.backends.registry import backend_class
 from infinity_emb.config.environment import environ
 from infinity_emb.engine.choice import choose_engine
 from infinity_emb.models.dummy import DummyPreprocessor, dummy_spec
-from infinity_emb.models.hub import HubSettings, resolve
+from infinity_emb.models.hub import HubSettings, Wanted, resolve
 from infinity_emb.models.preprocess.text import TextPreprocessor
 from infinity_emb.models.spec import read_spec
 from infinity_emb.types import InferenceEngine, Modality, ModelCard
@@ -71,6 +71,7 @@ def load(args: EngineArgs) -> LoadedModel:
             settings=HubSettings.from_environment(environ()),
             revision=args.revision,
             cache_folder=Path(args.cache_folder).expanduser() if args.cache_folder else None,
+            wanted=Wanted(onnx_file=args.onnx_file, pickle=args.allow_pickle),
         )
         spec = read_spec(checkpoint, task=args.task, pooling=args.pooling_method, allow_pickle=args.allow_pickle)
         preprocessor = TextPreprocessor(spec)

@@ -1,4 +1,4 @@
-"""Variables that concern model files, and `MANAGER`."""
+"""Variables that name folders, and `MANAGER`."""
 
 from __future__ import annotations
 
@@ -6,48 +6,24 @@ from pathlib import Path
 
 import pytest
 
-from infinity_emb.config.environment import hub_environment
+from infinity_emb.config.environment import folder_variable, own_cache, user_cache
 from infinity_emb.config.environment_values import MANAGER
 from infinity_emb.errors import ConfigurationError
 
 
-def test_defaults_lie_in_the_home_folder():
-    said = hub_environment({})
+def test_caches_lie_in_the_home_folder_unless_named(tmp_path):
     home = Path("~/.cache").expanduser()
-    assert (said.hf_home, said.hub_cache) == (home / "huggingface", home / "huggingface" / "hub")
-    assert said.infinity_cache == home / "infinity_emb"
-    assert said.endpoint == "https://huggingface.co"
-    assert not said.offline
-    assert said.package_index is None
+    assert user_cache({}) == home
+    assert own_cache({}) == home / "infinity_emb"
+    assert own_cache({"XDG_CACHE_HOME": str(tmp_path)}) == tmp_path / "infinity_emb"
+    assert own_cache({"HF_HOME": str(tmp_path)}) == tmp_path / ".infinity_cache"
+    assert own_cache({"HF_HOME": "/a", "INFINITY_HOME": "/b"}) == Path("/b/.infinity_cache")
 
 
-def test_folders_follow_each_other(tmp_path):
-    assert hub_environment({"XDG_CACHE_HOME": str(tmp_path)}).hub_cache == tmp_path / "huggingface" / "hub"
-    assert hub_environment({"HF_HOME": str(tmp_path)}).hub_cache == tmp_path / "hub"
-    assert hub_environment({"HF_HOME": "/a", "HF_HUB_CACHE": str(tmp_path)}).hub_cache == tmp_path
-    assert hub_environment({"HF_HOME": str(tmp_path)}).infinity_cache == tmp_path / ".infinity_cache"
-    assert hub_environment({"HF_HOME": "/a", "INFINITY_HOME": "/b"}).infinity_cache == Path("/b/.infinity_cache")
-
-
-@pytest.mark.parametrize("name", ["HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"])
-@pytest.mark.parametrize(("word", "offline"), [("1", True), ("TRUE", True), ("0", False), ("", False)])
-def test_offline(name, word, offline):
-    assert hub_environment({name: word}).offline is offline
-
-
-def test_token_from_the_variable_before_the_file(tmp_path):
-    (tmp_path / "token").write_text("from-file\n")
-    assert hub_environment({"HF_HOME": str(tmp_path)}).token == "from-file"
-    assert hub_environment({"HF_HOME": str(tmp_path), "HF_TOKEN": "from-variable"}).token == "from-variable"
-    assert hub_environment({"HF_HOME": str(tmp_path / "none")}).token is None
-
-
-def test_the_token_is_not_shown():
-    assert "secret" not in repr(hub_environment({"HF_TOKEN": "secret", "PIP_INDEX_URL": "http://user:secret@host"}))
-
-
-def test_endpoint_loses_its_last_slash():
-    assert hub_environment({"HF_ENDPOINT": "http://localhost:1/"}).endpoint == "http://localhost:1"
+def test_a_folder_variable_may_use_the_home_sign_and_blank_ones_do_not_count():
+    assert folder_variable({"A": "~/x", "B": "/y"}, "A", "B") == Path.home() / "x"
+    assert folder_variable({"A": "  ", "B": "/y"}, "A", "B") == Path("/y")
+    assert folder_variable({}, "A") is None
 
 
 def test_manager_gives_lists_for_options_of_models(monkeypatch):

