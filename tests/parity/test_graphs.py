@@ -23,6 +23,7 @@ TOLERANCE = 1e-5
 BACKENDS = {"openvino": OpenVinoBackend, "onnxruntime": OnnxRuntimeBackend}
 LENGTHS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 17, 23, 31, 32, 33, 47, 64, 65, 100, 129, 180, 257, tiny_more.LONGEST)
 ALONE = (0, 1, 6, 13, 19, 24)  # indexes into LENGTHS; every shape costs a compilation
+PLAIN = {"rope_type": "default", "rope_theta": 30000.0}
 LINEAR = {"rope_type": "linear", "factor": 4.0, "rope_theta": 10000.0}
 YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64, "rope_theta": 10000.0}
 LLAMA3 = {
@@ -56,6 +57,17 @@ CASES: dict[str, tuple[str, dict]] = {
     "mistral": ("mistral", {}),
     "mistral window": ("mistral", {"sliding_window": 5, "num_key_value_heads": 4}),
     "eurobert": ("eurobert", {}),
+    "gemma3": ("gemma3_text", {}),
+    "gemma3 both ways": ("gemma3_text", {"use_bidirectional_attention": True, "sliding_window": 6}),
+    "gemma3 scaled": ("gemma3_text", {"rope_parameters": {"full_attention": LINEAR, "sliding_attention": PLAIN}}),
+    "albert": ("albert", {}),
+    "albert groups": ("albert", {"num_hidden_layers": 5, "num_hidden_groups": 2, "inner_group_num": 2}),
+    "t5": ("t5", {}),
+    "t5 gated": ("t5", {"feed_forward_proj": "gated-gelu", "relative_attention_num_buckets": 16}),
+    "t5 near": ("t5", {"feed_forward_proj": "gated-silu", "relative_attention_max_distance": 20}),
+    "mt5": ("mt5", {}),
+    "gte": ("gte", {}),
+    "gte no types": ("gte", {"type_vocab_size": 0, "rope_parameters": PLAIN}),
 }
 SCORED: dict[str, tuple[str, dict, int]] = {
     "bert": ("bert", {}, 1),
@@ -67,6 +79,9 @@ SCORED: dict[str, tuple[str, dict, int]] = {
     "eurobert late": ("eurobert", {}, 3),
     "eurobert mean": ("eurobert", {"classifier_pooling": "mean"}, 1),
     "eurobert bos": ("eurobert", {"classifier_pooling": "bos"}, 1),
+    "gemma3": ("gemma3_text", {}, 3),
+    "albert": ("albert", {}, 3),
+    "gte": ("gte", {"type_vocab_size": 2}, 1),
     "modernbert cls": ("modernbert", {"classifier_pooling": "cls"}, 3),
     "modernbert mean": ("modernbert", {"classifier_pooling": "mean", "classifier_bias": True}, 1),
 }

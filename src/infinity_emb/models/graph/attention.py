@@ -91,7 +91,7 @@ class SegmentAttention:
 
     def __init__(self, builder: GraphBuilder, heads: Heads, mask: str) -> None:
         self._builder = builder
-        self._heads = heads
+        self.heads = heads
         self._mask = mask
         shape = builder.node("Shape", [builder.input("input_ids")])
         self._split = builder.node("Concat", [shape, builder.ints(heads.count, heads.size)], axis=0)
@@ -105,7 +105,7 @@ class SegmentAttention:
 
     def scaled(self, query: str) -> str:
         """Queries times the factor of the scores, in any shape."""
-        scale = attention_scale(self._heads.size) if self._heads.scale is None else self._heads.scale
+        scale = attention_scale(self.heads.size) if self.heads.scale is None else self.heads.scale
         return query if scale == 1.0 else self._builder.node("Mul", [query, self._builder.number(scale)])
 
     def queries(self, value: str) -> str:
@@ -118,7 +118,7 @@ class SegmentAttention:
 
     def attend(self, queries: str, keys: str, values: str, bias: str | None = None) -> str:
         """Scaled queries, keys and values in rows → `[slots, hidden]`; `bias` is this layer's own."""
-        builder, heads = self._builder, self._heads
+        builder, heads = self._builder, self.heads
         queries = builder.node("Transpose", [queries], perm=[0, 2, 1, 3])
         keys = builder.node("Transpose", [keys], perm=[0, 2, 3, 1])
         values = builder.node("Transpose", [values], perm=[0, 2, 1, 3])
@@ -132,12 +132,12 @@ class SegmentAttention:
 
     def _group(self, value: str) -> str:
         """`[rows, heads, width, n]` → `[rows, key_count, heads/key_count·width, n]`: no key is ever copied."""
-        if self._heads.key_count == self._heads.count:
+        if self.heads.key_count == self.heads.count:
             return value
-        return self._builder.node("Reshape", [value, self._builder.ints(0, self._heads.key_count, -1, 0)])
+        return self._builder.node("Reshape", [value, self._builder.ints(0, self.heads.key_count, -1, 0)])
 
     def _ungroup(self, value: str) -> str:
         """The reverse of `_group`."""
-        if self._heads.key_count == self._heads.count:
+        if self.heads.key_count == self.heads.count:
             return value
-        return self._builder.node("Reshape", [value, self._builder.ints(0, self._heads.count, -1, 0)])
+        return self._builder.node("Reshape", [value, self._builder.ints(0, self.heads.count, -1, 0)])

@@ -98,7 +98,7 @@ class _Layers:
 def gated_feed_forward(builder: GraphBuilder, config: Config, hidden: str, name: str, *, bias: bool = False) -> str:
     """`down(act(gate(x)) · up(x))`, Shazeer 2020."""
     width, inner = int(config["hidden_size"]), int(require_config(config, "intermediate_size"))
-    act = str(config.get("hidden_activation") or config.get("hidden_act") or "silu")
+    act = str(config.get("hidden_act") or "silu")
     gate = builder.activation(builder.linear(hidden, f"{name}.gate_proj", (inner, width), bias=bias), act)
     value = builder.linear(hidden, f"{name}.up_proj", (inner, width), bias=bias)
     return builder.linear(builder.node("Mul", [gate, value]), f"{name}.down_proj", (width, inner), bias=bias)

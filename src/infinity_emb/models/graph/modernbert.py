@@ -8,7 +8,7 @@ from infinity_emb.models.graph.architecture import Architecture, Config, check_c
 from infinity_emb.models.graph.attention import Heads, SegmentAttention, attention_mask
 from infinity_emb.models.graph.frequencies import read_frequencies
 from infinity_emb.models.graph.heads import mean_of_tokens
-from infinity_emb.models.graph.rotary import Rotary
+from infinity_emb.models.graph.rotary import Rotary, attend_together
 
 if TYPE_CHECKING:
     from infinity_emb.models.graph.builder import GraphBuilder
@@ -47,12 +47,8 @@ class _Layers:
 
     def _attend(self, hidden: str, name: str, kind: str) -> str:
         builder, width, bias = self.builder, self.width, bool(self.config.get("attention_bias"))
-        attention, turn = self.attentions[kind], self.turns[kind]
         together = builder.linear(hidden, f"{name}.Wqkv", (3 * width, width), bias=bias)
-        query, rest = builder.split(together, width, 2 * width)
-        key, value = builder.split(rest, width, width)
-        queries = turn(attention.queries(attention.scaled(query)))
-        context = attention.attend(queries, turn(attention.keys(key)), attention.keys(value))
+        context = attend_together(builder, self.attentions[kind], together, self.turns[kind])
         return builder.linear(context, f"{name}.Wo", (width, width), bias=bias)
 
     def _feed_forward(self, hidden: str, name: str) -> str:

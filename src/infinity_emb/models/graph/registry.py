@@ -12,19 +12,25 @@ if TYPE_CHECKING:
 
 _PACKAGE = "infinity_emb.models.graph"
 _ARCHITECTURES: dict[str, str] = {
+    "albert": f"{_PACKAGE}.albert:ALBERT",
     "bert": f"{_PACKAGE}.bert:BERT",
     "camembert": f"{_PACKAGE}.bert:ROBERTA",
     "deberta-v2": f"{_PACKAGE}.deberta_v2:DEBERTA_V2",
     "distilbert": f"{_PACKAGE}.distilbert:DISTILBERT",
     "electra": f"{_PACKAGE}.bert:ELECTRA",
     "eurobert": f"{_PACKAGE}.eurobert:EUROBERT",
+    "gemma3_text": f"{_PACKAGE}.gemma3:GEMMA3",
+    "gte": f"{_PACKAGE}.gte:GTE",
     "llama": f"{_PACKAGE}.decoder:LLAMA",
     "mistral": f"{_PACKAGE}.decoder:MISTRAL",
     "modernbert": f"{_PACKAGE}.modernbert:MODERNBERT",
     "mpnet": f"{_PACKAGE}.mpnet:MPNET",
+    "mt5": f"{_PACKAGE}.t5:MT5",
+    "new": f"{_PACKAGE}.gte:NEW",
     "qwen2": f"{_PACKAGE}.decoder:QWEN2",
     "qwen3": f"{_PACKAGE}.decoder:QWEN3",
     "roberta": f"{_PACKAGE}.bert:ROBERTA",
+    "t5": f"{_PACKAGE}.t5:T5",
     "xlm-roberta": f"{_PACKAGE}.bert:ROBERTA",
 }
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from infinity_emb.models.graph.attention import SegmentAttention
     from infinity_emb.models.graph.builder import GraphBuilder
     from infinity_emb.models.graph.frequencies import Frequencies
 
@@ -44,3 +45,12 @@ class Rotary:
         kept = builder.node("Mul", [value, self._cosines])
         turned = builder.node("Add", [kept, builder.node("Mul", [crossed, self._sines])])
         return turned if still is None else builder.node("Concat", [turned, still], axis=-1)
+
+
+def attend_together(builder: GraphBuilder, attention: SegmentAttention, together: str, turn: Rotary) -> str:
+    """Attention over queries, keys and values side by side: `[slots, 3·hidden]` → `[slots, hidden]`."""
+    width = attention.heads.hidden_size
+    query, rest = builder.split(together, width, 2 * width)
+    key, value = builder.split(rest, width, width)
+    queries = turn(attention.queries(attention.scaled(query)))
+    return attention.attend(queries, turn(attention.keys(key)), attention.keys(value))
