@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import weakref
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,10 +17,20 @@ from infinity_emb.types import EmbedOptions, TextOptions
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from infinity_emb.types import ClassifyReturnElement, FloatArray, InputType, ModelCard, RerankReturnType, TextInput
+    from infinity_emb.types import (
+        ClassifyReturnElement,
+        EmbedResult,
+        FloatArray,
+        InputType,
+        ModelCard,
+        RerankReturnType,
+        TextInput,
+    )
 
 # Large enough to keep the device busy, small enough that a long list neither holds every token at once nor is refused.
 CHUNK_ITEMS = 512
+# The next chunk is tokenized while this one computes.
+CHUNKS_AHEAD = 1
 
 
 class InfinityPipeline:
@@ -118,14 +130,22 @@ class InfinityPipeline:
         self.close()
 
     async def _encode(self, texts: Sequence[TextInput], options: EmbedOptions) -> FloatArray:
+        if not texts:
+            return np.empty((0, options.dimensions or self._engine.card.dim), np.float32)
         size = min(CHUNK_ITEMS, self._engine.engine_args.max_client_batch_size)
-        parts = [
-            (await self._engine.embed_result(texts[start : start + size], options)).vectors
-            for start in range(0, len(texts), size)
-        ]
-        if not parts:
-            dim = options.dimensions or self._engine.card.dim
-            return np.empty((0, dim), np.float32)
+        chunks = [texts[start : start + size] for start in range(0, len(texts), size)]
+        waiting: deque[asyncio.Task[EmbedResult]] = deque()
+        parts: list[FloatArray] = []
+        try:
+            for chunk in chunks:
+                waiting.append(asyncio.ensure_future(self._engine.embed_result(chunk, options)))
+                if len(waiting) > CHUNKS_AHEAD:
+                    parts.append((await waiting.popleft()).vectors)
+            while waiting:
+                parts.append((await waiting.popleft()).vectors)
+        finally:
+            for task in waiting:
+                task.cancel()
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
