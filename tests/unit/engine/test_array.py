@@ -36,7 +36,7 @@ def test_a_single_engine_answers_to_any_name(key):
 
 
 def test_two_models_of_one_name_are_a_value_error_before_anything_is_loaded():
-    with pytest.raises(ValueError, match="same|two|Two") as caught:
+    with pytest.raises(ValueError, match="Two models") as caught:
         AsyncEngineArray.from_args([dummy("a"), dummy("x/nowhere", served_model_name="a")])
     assert isinstance(caught.value, ConfigurationError)
 
