@@ -33,8 +33,22 @@ class _Running:
         request.start_async(arrays, share_inputs=True)
 
     def result(self) -> Arrays:
-        self._request.wait()
+        try:
+            self._request.wait()
+        except RuntimeError:
+            self._forget_shapes()
+            raise
         return {name: self._request.get_tensor(name).data for name in self._outputs}
+
+    def _forget_shapes(self) -> None:
+        """Without this, good batches shaped like the one before the failed one fail too (CPU plugin, seen in 2026.4).
+
+        It skips nodes whose inputs are shaped as in the last good pass, whatever the failed one left in their outputs;
+        a pass in which every axis is new reaches all of them.
+        """
+        smallest = {name: np.zeros([1] * array.ndim, array.dtype) for name, array in self._arrays.items()}
+        self._request.start_async(smallest, share_inputs=True)  # `infer` would take another instance
+        self._request.wait()
 
 
 class OpenVinoBackend(Backend):
