@@ -120,7 +120,7 @@ def _compact(schema: Any) -> dict[str, Any]:
 
 
 ANSWERS: dict[str, Any] = {
-    "Embeddings": _compact(_ref("Embeddings")),
+    "Embeddings": _compact({"anyOf": [_ref("Embeddings"), _list({})]}),
     "Reranked": _ok("application/json", {"anyOf": [_ref("Reranked"), _list({"type": "object"})]}),
     "Classified": _ok("application/json", {"anyOf": [_ref("Classified"), {"type": "object"}]}),
     "CohereEmbeddings": _ok("application/json", _ref("CohereEmbeddings")),

@@ -28,6 +28,14 @@ _COMMON_ERRORS = {
     "503": "Loading or shutting down; see Retry-After",
     "504": "The time limit passed",
 }
+_PARAMETERS: dict[str, dict[str, Any]] = {
+    "model": {"type": "string", "minLength": 1, "description": "Served name; slashes may be left as they are."},
+    "file": {"enum": ["docs.css", "docs.js"]},
+}
+_AS_STRING: dict[str, list[dict[str, Any]]] = {
+    "boolean": [{"enum": [0, 1]}, {"type": "string", "pattern": "^([Tt]rue|TRUE|[Ff]alse|FALSE|0|1|[Nn]ull|NULL)$"}],
+    "integer": [{"type": "string", "pattern": "^(-?(0|[1-9][0-9]*)([.]0+)?|[Nn]ull|NULL)$"}],
+}
 _HEADERS = {
     "x-request-id": {"schema": {"type": "string"}, "description": "The id of the request, yours or a new one."},
 }
@@ -38,6 +46,7 @@ def document(routes: tuple[Route, ...], settings: HttpSettings) -> dict[str, Any
     """Everything that a server with these routes and settings offers."""
     bodies = list(dict.fromkeys(route.body for route in routes if route.body is not None))
     schemas, components = msgspec.json.schema_components(bodies, ref_template=_REF)
+    components = {name: _loosened(schema) for name, schema in components.items()}
     refs = dict(zip(bodies, schemas, strict=True))
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
@@ -62,6 +71,26 @@ def document(routes: tuple[Route, ...], settings: HttpSettings) -> dict[str, Any
     }
 
 
+def _loosened(schema: Any) -> Any:
+    """The schema that decoding follows: numbers and booleans may be written as strings, booleans as 0 and 1."""
+    if isinstance(schema, list):
+        return [_loosened(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kinds = schema.get("anyOf", [])
+    if {"type": "string"} in kinds:
+        also = [{"enum": [0, 1]}] if {"type": "boolean"} in kinds else []
+        return {**schema, "anyOf": [kind if "items" not in kind else _loosened(kind) for kind in kinds] + also}
+    if kinds:
+        loosened = [_loosened(kind) for kind in kinds]
+        flat = [choice for kind in loosened for choice in (kind["anyOf"] if set(kind) == {"anyOf"} else [kind])]
+        return {**schema, "anyOf": flat}
+    kind = schema.get("type")
+    if isinstance(kind, str) and kind in _AS_STRING:
+        return {"anyOf": [schema, *_AS_STRING[kind]]}
+    return {key: _loosened(value) for key, value in schema.items()}
+
+
 def _operation(route: Route, refs: dict[type[Any], Any], settings: HttpSettings) -> dict[str, Any]:
     name = f"{route.method}_{route.path}".lower()
     operation: dict[str, Any] = {
@@ -74,7 +103,7 @@ def _operation(route: Route, refs: dict[type[Any], Any], settings: HttpSettings)
     if "{" in route.path:
         parameter = route.path.partition("{")[2].partition("}")[0]
         operation["parameters"] = [
-            {"name": parameter, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
+            {"name": parameter, "in": "path", "required": True, "schema": _PARAMETERS[parameter]}
         ]
     if route.body is not None:
         operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": refs[route.body]}}}

@@ -108,7 +108,7 @@ async def similarity_body(request: Request, serving: Serving, body: SimilarityBo
 
 async def unsupported(request: Request, serving: Serving) -> Response:
     """Sparse and per-token vectors, which no model served here offers."""
-    serving.models.check_open()
+    read_inputs(decode_body(request, _EMBED).inputs, serving.settings, "inputs")
     offered = ", ".join(sorted({task.value for engine in serving.models for task in engine.card.tasks}))
     raise CapabilityError(
         f"No served model offers {_UNSUPPORTED[request.path]}; what they offer is: {offered}.", param="inputs"
