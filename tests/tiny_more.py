@@ -74,6 +74,24 @@ def save(folder: Path, model_type: str, changes: dict, *, labels: int = 0, dtype
     return read(folder, labels)
 
 
+def save_plain(folder: Path, config: dict, shapes: dict) -> tuple[ModelSpec, dict]:
+    """Write a checkpoint that transformers does not know, of random tensors in these shapes; returns them too."""
+    import torch
+    from safetensors.torch import save_file
+
+    class Model(torch.nn.Module):
+        def named_parameters(self):
+            return tensors.items()
+
+    tensors = {name: torch.ones(shape) for name, shape in shapes.items()}
+    torch.manual_seed(7)
+    randomise(Model())
+    folder.mkdir()
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    return read(folder), tensors
+
+
 def read(folder: Path, labels: int = 0) -> ModelSpec:
     """The spec of a folder, without a tokenizer."""
     config = json.loads((folder / "config.json").read_text("utf-8"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import json
 from types import SimpleNamespace
@@ -44,7 +45,10 @@ CASES: dict[str, tuple[str, dict]] = {
     "deberta-v2": ("deberta-v2", {}),
     "deberta-v2 own projections": ("deberta-v2", {"share_att_key": False, "max_relative_positions": 64}),
     "deberta-v2 no buckets": ("deberta-v2", {"position_buckets": -1, "pos_att_type": "c2p|p2c"}),
-    "deberta-v2 one term": ("deberta-v2", {"pos_att_type": ["p2c"], "norm_rel_ebd": "none", "position_biased_input": True}),
+    "deberta-v2 one term": (
+        "deberta-v2",
+        {"pos_att_type": ["p2c"], "norm_rel_ebd": "none", "position_biased_input": True},
+    ),
     "deberta-v2 absolute": ("deberta-v2", {"relative_attention": False, "type_vocab_size": 2, "embedding_size": 16}),
     "modernbert biases": ("modernbert", {"norm_bias": True, "attention_bias": True, "mlp_bias": True}),
     "qwen2": ("qwen2", {}),
@@ -66,6 +70,8 @@ CASES: dict[str, tuple[str, dict]] = {
     "t5 gated": ("t5", {"feed_forward_proj": "gated-gelu", "relative_attention_num_buckets": 16}),
     "t5 near": ("t5", {"feed_forward_proj": "gated-silu", "relative_attention_max_distance": 20}),
     "mt5": ("mt5", {}),
+    "nomic_bert": ("nomic_bert", {}),
+    "nomic_bert scaled": ("nomic_bert", {"rope_parameters": LINEAR, "hidden_act": "gelu"}),
     "gte": ("gte", {}),
     "gte no types": ("gte", {"type_vocab_size": 0, "rope_parameters": PLAIN}),
 }
@@ -81,6 +87,7 @@ SCORED: dict[str, tuple[str, dict, int]] = {
     "eurobert bos": ("eurobert", {"classifier_pooling": "bos"}, 1),
     "gemma3": ("gemma3_text", {}, 3),
     "albert": ("albert", {}, 3),
+    "nomic_bert": ("nomic_bert", {}, 2),
     "gte": ("gte", {"type_vocab_size": 2}, 1),
     "modernbert cls": ("modernbert", {"classifier_pooling": "cls"}, 3),
     "modernbert mean": ("modernbert", {"classifier_pooling": "mean", "classifier_bias": True}, 1),
@@ -128,9 +135,14 @@ def expected(model, features, spec):
         if spec.labels:
             rows.append(outputs.logits[0])
         else:
-            states = outputs.last_hidden_state[0]
-            rows.append(torch.cat([states[0], states.max(0).values, states.mean(0), states[-1]]))
+            rows.append(pooled(outputs.last_hidden_state[0]))
     return torch.stack(rows).numpy()
+
+
+def pooled(states):
+    import torch
+
+    return torch.cat([states[0], states.max(0).values, states.mean(0), states[-1]])
 
 
 @functools.cache
@@ -149,7 +161,10 @@ def base(tmp_path_factory):
 
 
 def check(base, backend_name, model_type, changes, labels=0):
-    spec, features, wanted = checkpoint(base, model_type, json.dumps(changes), labels)
+    compare(backend_name, *checkpoint(base, model_type, json.dumps(changes), labels))
+
+
+def compare(backend_name, spec, features, wanted):
     assert wanted.std(axis=0).mean() > 0.05, "the reference must tell texts apart"
     backend = BACKENDS[backend_name](spec, BackendOptions(Device.CPU, Dtype.FLOAT32, threads=1))
     try:
@@ -175,3 +190,41 @@ def test_vectors_equal_transformers(case, backend, base):
 @pytest.mark.parametrize("case", SCORED)
 def test_logits_equal_transformers(case, backend, base):
     check(base, backend, *SCORED[case])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("kind", ["jina english", "jina post norm", "nomic experts"])
+def test_vectors_equal_the_formulas_where_the_reference_code_is_remote(kind, backend, tmp_path):
+    """Those families are not in transformers; `plain_models` spells them out."""
+    import torch
+
+    import plain_models
+
+    if kind == "nomic experts":
+        config, states = plain_models.NOMIC_MOE, plain_models.nomic_moe_states
+        shapes = plain_models.nomic_moe_shapes(config)
+    else:
+        config, states = plain_models.JINA, plain_models.jina_states
+        shapes = plain_models.jina_shapes(config, post_norm=kind == "jina post norm")
+    spec, weights = tiny_more.save_plain(tmp_path / "checkpoint", config, shapes)
+    features = sequences(spec)
+    rows = []
+    for item in features:
+        types = (
+            torch.zeros(len(item.token_ids), dtype=torch.long) if item.type_ids is None else torch.tensor(item.type_ids)
+        )
+        rows.append(pooled(states(weights, config, torch.tensor(item.token_ids), types)))
+    compare(backend, spec, features, torch.stack(rows).numpy())
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_gte_with_its_own_code_scales_rotary_frequencies_by_ntk(backend, tmp_path):
+    """The same tensors under `model_type` "new": NTK scaling is a larger base and an even stretch."""
+    factor, size = 8.0, 8
+    scaled = {"rope_type": "linear", "rope_theta": 20000.0 * factor, "factor": factor ** (2 / size)}
+    spec = tiny_more.save(tmp_path, "gte", {"rope_parameters": scaled})
+    features = sequences(spec)
+    wanted = expected(tiny_more.load(tmp_path, spec), features, spec)
+    own = {"model_type": "new", "rope_theta": 20000, "rope_scaling": {"type": "ntk", "factor": factor}}
+    config = spec.config | own | {"rope_parameters": None, "position_embedding_type": "rope", "pack_qkv": True}
+    compare(backend, dataclasses.replace(spec, config=config, model_type="new"), features, wanted)

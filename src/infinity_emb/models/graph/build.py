@@ -22,7 +22,7 @@ def build_graph(spec: ModelSpec) -> Graph:
     Raises:
         CheckpointError: No builder for the architecture, or tensors that do not fit the config.
     """
-    family = architecture(spec.model_type)
+    family = architecture(spec.model_type, spec.config)
     builder = GraphBuilder(Tensors(spec.weights, family.prefixes))
     hidden = family.encode(builder, spec.config)
     if spec.task is Task.EMBED:

@@ -141,6 +141,14 @@ class GraphBuilder:
         self._nodes.append(node)
         return outputs[0], outputs[1]
 
+    def smallest_of_top(self, value: str, count: int) -> str:
+        """The `count`-th largest number along the last axis, `[…, 1]`."""
+        self._count += 1
+        top = f"topk_{self._count}"
+        node = helper.make_node("TopK", [value, self.ints(count)], [top, f"{top}_index"], name=top, axis=-1)
+        self._nodes.append(node)
+        return self.node("Slice", [top, self.ints(count - 1), self.ints(count), self.ints(-1)])
+
     def activation(self, value: str, name: str) -> str:
         """An activation by its name in config.json."""
         if name in GELU_NAMES:

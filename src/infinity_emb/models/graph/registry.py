@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from infinity_emb.errors import CheckpointError
 
 if TYPE_CHECKING:
-    from infinity_emb.models.graph.architecture import Architecture
+    from infinity_emb.models.graph.architecture import Architecture, Config
 
 _PACKAGE = "infinity_emb.models.graph"
 _ARCHITECTURES: dict[str, str] = {
@@ -27,11 +27,16 @@ _ARCHITECTURES: dict[str, str] = {
     "mpnet": f"{_PACKAGE}.mpnet:MPNET",
     "mt5": f"{_PACKAGE}.t5:MT5",
     "new": f"{_PACKAGE}.gte:NEW",
+    "nomic_bert": f"{_PACKAGE}.nomic_bert:NOMIC_BERT",
     "qwen2": f"{_PACKAGE}.decoder:QWEN2",
     "qwen3": f"{_PACKAGE}.decoder:QWEN3",
     "roberta": f"{_PACKAGE}.bert:ROBERTA",
     "t5": f"{_PACKAGE}.t5:T5",
     "xlm-roberta": f"{_PACKAGE}.bert:ROBERTA",
+}
+# (model_type, field of config.json, its value) → another architecture that goes by the same model_type
+_VARIANTS: dict[tuple[str, str, str], str] = {
+    ("bert", "position_embedding_type", "alibi"): f"{_PACKAGE}.jina_bert:JINA_BERT",
 }
 
 
@@ -45,7 +50,7 @@ def supported_model_types() -> tuple[str, ...]:
     return tuple(sorted(_ARCHITECTURES))
 
 
-def architecture(model_type: str) -> Architecture:
+def architecture(model_type: str, config: Config) -> Architecture:
     """Load an architecture; raises `CheckpointError` if there is no builder for it."""
     if model_type not in _ARCHITECTURES:
         raise CheckpointError(
@@ -53,6 +58,10 @@ def architecture(model_type: str) -> Architecture:
             f"{', '.join(supported_model_types())}). Use --engine torch, which runs all that transformers runs.",
             param="config.json: model_type",
         )
-    module, _, name = _ARCHITECTURES[model_type].partition(":")
-    found: Architecture = getattr(importlib.import_module(module), name)
+    target = _ARCHITECTURES[model_type]
+    for (name, field, value), variant in _VARIANTS.items():
+        if name == model_type and config.get(field) == value:
+            target = variant
+    module, _, attribute = target.partition(":")
+    found: Architecture = getattr(importlib.import_module(module), attribute)
     return found
