@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import hashlib
+
 import pytest
 
 KEYS = ("first-key", "second-key")
@@ -111,3 +113,13 @@ def test_a_path_that_the_proxy_left_on_is_taken_away(serve):
     assert server.post("/v1/embeddings", {"input": "x"}).status_code == 200
     assert server.get("/").headers["location"] == "/infinity/docs"
     assert server.get("/openapi.json").json()["servers"] == [{"url": "/infinity"}]
+
+
+def test_a_key_may_be_given_as_its_digest(serve):
+    digest = hashlib.sha256(b"first-key").hexdigest()
+    server = serve(api_keys=(f"sha256:{digest}",))
+    statuses = {
+        key: server.request("POST", "/embed", json={"inputs": "x"}, headers={"x-api-key": key}).status_code
+        for key in ("first-key", digest, f"sha256:{digest}")
+    }
+    assert statuses == {"first-key": 200, digest: 401, f"sha256:{digest}": 401}

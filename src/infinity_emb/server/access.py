@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 from typing import TYPE_CHECKING
 
 from infinity_emb.errors import AuthenticationError
@@ -17,10 +18,14 @@ _KEY_HEADERS = (b"x-api-key", b"api-key")
 
 
 class Access:
-    """The keys of which a request must show one; without keys everybody may call, whatever headers are sent."""
+    """The keys of which a request must show one; without keys everybody may call, whatever headers are sent.
+
+    Args:
+        keys: As clients send them, or `sha256:` and the hexadecimal digest, so that no key lies in a file or variable.
+    """
 
     def __init__(self, keys: Iterable[str]) -> None:
-        self._digests = tuple(_digest(key.encode()) for key in keys if key)
+        self._digests = tuple(_known_digest(key) for key in keys if key)
 
     def check(self, request: Request) -> None:
         """Let the request pass or raise.
@@ -38,6 +43,11 @@ class Access:
         raise AuthenticationError(
             "Missing or wrong API key. Send it as 'Authorization: Bearer <key>' or in the header x-api-key or api-key."
         )
+
+
+def _known_digest(key: str) -> bytes:
+    match = re.fullmatch(r"sha256:([0-9a-fA-F]{64})", key)
+    return _digest(key.encode()) if match is None else bytes.fromhex(match.group(1))
 
 
 def _digest(key: bytes) -> bytes:

@@ -111,7 +111,7 @@ class Application:
     def _refusal(self, error: InfinityError, request: Request) -> Response:
         fault = fault_of(error)
         self.serving.metrics.record_refusal(fault.code)
-        if fault.status >= 500:
+        if fault.status == 500:
             logger.warning("Request %s to %s: %s", request.request_id, request.path, error)
         return error_response(error, request)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -95,7 +96,8 @@ async def tokenize(request: Request, serving: Serving) -> Response:
     """Token ids and texts of one text, without special tokens."""
     body = decode_body(request, _TOKENIZE)
     engine = serving.models.find(body.model, Task.EMBED)
-    (tokens,) = engine.tokenize([body.text], add_special_tokens=False)
+    # In a thread: a long text takes long, and the tokenizer lets other threads run.
+    (tokens,) = await asyncio.to_thread(engine.tokenize, [body.text], add_special_tokens=False)
     written = {
         "tokens": [token.id for token in tokens],
         "token_strings": [token.text for token in tokens],

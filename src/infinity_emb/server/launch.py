@@ -62,6 +62,7 @@ def _run_loop(main: Callable[[], object]) -> int:
     try:
         code = loop.run_until_complete(main())
         loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.run_until_complete(loop.shutdown_default_executor())
         return int(code)
     finally:
         asyncio.set_event_loop(None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta
@@ -46,9 +47,9 @@ async def tokenize(request: Request, serving: Serving) -> Response:
     texts = [body.inputs] if isinstance(body.inputs, str) else body.inputs
     if not texts:
         raise SchemaError("inputs: must hold at least one item.", loc=("inputs",), kind="too_short")
-    found = engine.tokenize(
-        texts, add_special_tokens=body.add_special_tokens is not False, prompt_name=body.prompt_name
-    )
+    special = body.add_special_tokens is not False
+    # In a thread: a long text takes long, and the tokenizer lets other threads run.
+    found = await asyncio.to_thread(engine.tokenize, texts, add_special_tokens=special, prompt_name=body.prompt_name)
     return json_response([[token._asdict() for token in tokens] for tokens in found])
 
 
