@@ -27,8 +27,8 @@ def pair_logits(folder: Path, query: str, documents: list[str], max_length: int)
 
     tokenizer, model = _scorer(folder)
     found = []
-    for document in documents:
-        inputs = tokenizer(query, document, truncation="longest_first", max_length=max_length, return_tensors="pt")
+    for document in documents:  # as a list of one pair: given alone, an empty document would make it no pair at all
+        inputs = tokenizer([[query, document]], truncation="longest_first", max_length=max_length, return_tensors="pt")
         with torch.inference_mode():
             found.append(float(model(**inputs).logits[0, 0]))
     return np.array(found)
