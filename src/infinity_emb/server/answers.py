@@ -115,7 +115,8 @@ def _compact(schema: Any) -> dict[str, Any]:
     """JSON, or what `Accept` asks for."""
     answer = _ok("application/json", schema)
     binary = {"schema": {"type": "string", "format": "binary"}}
-    answer["200"]["content"] |= {"application/octet-stream": binary, "application/x-npy": binary}
+    kinds = ("application/octet-stream", "application/x-npy", "application/vnd.apache.arrow.stream")
+    answer["200"]["content"] |= dict.fromkeys(kinds, binary)
     return answer
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.lib import format as npy
 
+from infinity_emb.server.arrow import arrow_stream
 from infinity_emb.server.response import Response
 from infinity_emb.types import EmbeddingDtype
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _NPY = b"application/x-npy"
 _RAW = b"application/octet-stream"
+_ARROW = b"application/vnd.apache.arrow.stream"
 
 
 def finished(result: EmbedResult, dtype: EmbeddingDtype, engine: AsyncEmbeddingEngine) -> NDArray[Any]:
@@ -43,19 +45,20 @@ def binary_response(request: Request, vectors: NDArray[Any], form: OutputForm) -
     """The compact answer that `Accept` asks for, or None if it asks for JSON.
 
     `application/octet-stream` is the bare numbers, row after row (`; dtype=float16` halves them);
-    `application/x-npy` is a NumPy file. Shape and number format are in `x-embedding-shape` and `x-embedding-dtype`.
+    `application/x-npy` is a NumPy file, `application/vnd.apache.arrow.stream` a record batch with one column.
+    Shape and number format are in `x-embedding-shape` and `x-embedding-dtype`.
     """
     accept = request.headers.get(b"accept", b"")
     kind, _, parameters = accept.partition(b",")[0].partition(b";")
     kind = kind.strip().lower()
-    if kind not in {_NPY, _RAW}:
+    write = _WRITERS.get(kind)
+    if write is None:
         return None
     if form.dtype is EmbeddingDtype.FLOAT32 and b"float16" in parameters:
         vectors = vectors.astype("<f2")
-    body = vectors.tobytes() if kind == _RAW else _npy_bytes(vectors)
     shape = ",".join(str(length) for length in vectors.shape)
     return Response(
-        body,
+        write(vectors),
         content_type=kind,
         headers=[(b"x-embedding-shape", shape.encode()), (b"x-embedding-dtype", str(vectors.dtype).encode())],
     )
@@ -65,3 +68,10 @@ def _npy_bytes(vectors: NDArray[Any]) -> bytes:
     out = io.BytesIO()
     npy.write_array(out, vectors, allow_pickle=False)
     return out.getvalue()
+
+
+def _raw_bytes(vectors: NDArray[Any]) -> bytes:
+    return vectors.tobytes()
+
+
+_WRITERS = {_NPY: _npy_bytes, _RAW: _raw_bytes, _ARROW: arrow_stream}
