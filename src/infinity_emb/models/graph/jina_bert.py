@@ -1,6 +1,6 @@
 """JinaBERT v2: BERT without positions, whose scores fall off with distance (ALiBi), and a gated feed-forward.
 
-Two layouts of one model: `jina-bert-implementation` (English) and `jina-bert-v2-qk-post-norm` (code, German, Chinese …),
+Two layouts of one model: `jina-bert-implementation` (English) and `jina-bert-v2-qk-post-norm` (code, German …),
 which also normalises queries and keys. Both call themselves `bert` with `position_embedding_type` "alibi".
 Sources: Günther et al. 2023; Press et al. 2022.
 """

@@ -1,6 +1,6 @@
 """NomicBERT: BERT with rotary positions and a gated feed-forward; in v2 every second layer is a mixture of experts.
 
-Sources: Nussbaum et al. 2024, Nussbaum and Duderstadt 2025; transformers 5 for v1, whose tensors keep the original names.
+Sources: Nussbaum et al. 2024, Nussbaum and Duderstadt 2025; transformers 5 for v1, with the original tensor names.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The encoder of T5 and mT5: unscaled attention with a shared bucket bias, RMS norm before each block (Raffel et al. 2020)."""
+"""The encoder of T5 and mT5: unscaled attention, one bucket bias for all layers, RMS norm (Raffel et al. 2020)."""
 
 from __future__ import annotations
 
