@@ -14,8 +14,6 @@ from infinity_emb.server.vectors import finished
 from infinity_emb.types import EmbedResult, Modality, Task, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     from infinity_emb.engine.async_engine import AsyncEmbeddingEngine
@@ -117,8 +115,3 @@ def _media_source(item: str) -> str | bytes:
         return base64.b64decode(item, validate=True)
     except (binascii.Error, ValueError):
         return item
-
-
-def split_rows(vectors: NDArray[Any], counts: Sequence[int]) -> list[NDArray[Any]]:
-    """Cut `[sum(counts), dim]` into one array a group."""
-    return np.split(vectors, np.cumsum(counts)[:-1]) if counts else []
