@@ -158,26 +158,28 @@ TestAnyOrder = AnyOrder.TestCase
     bulk_costs=st.lists(st.integers(1, 64), min_size=1, max_size=10),
     batch_s=st.sampled_from([0.05, 0.2, 0.6, 3.0]),
     prefetch=st.booleans(),
+    flood=st.booleans(),
 )
 @settings(deadline=None)
 def test_bulk_is_done_in_a_bounded_number_of_batches_under_endless_interactive_requests(
-    layout, bulk_costs, batch_s, prefetch
+    layout, bulk_costs, batch_s, prefetch, flood
 ):
     widest = layout.widths[-1]
     batcher = Batcher(layout, 8)
     bulk = sized_request(*(min(cost, widest) for cost in bulk_costs), priority=Priority.BULK)
     batcher.add(bulk)
+    urgent = [widest] * 8 if flood else [1]  # more than is ever done, or just one for each batch
     between_turns = math.ceil(AGEING_S / batch_s) + 2
     now_s = 0.0
     batches = 0
     while batches < 1000:
         batches += 1
         if not prefetch:
-            batcher.add(sized_request(*[widest] * 8, arrived_s=now_s))
+            batcher.add(sized_request(*urgent, arrived_s=now_s))
         batch = batcher.next_batch(now_s)
         # a worker chooses ahead, and chooses again when the device is free
         if prefetch:
-            batcher.add(sized_request(*[widest] * 8, arrived_s=now_s))
+            batcher.add(sized_request(*urgent, arrived_s=now_s))
         now_s += batch_s
         if batcher.improves(batch):
             batcher.put_back(batch)
