@@ -57,6 +57,7 @@ CASES: dict[str, tuple[str, dict]] = {
     "qwen3 yarn": ("qwen3", {"rope_parameters": YARN, "attention_bias": True}),
     "llama": ("llama", {}),
     "llama 3": ("llama", {"rope_parameters": LLAMA3, "attention_bias": True, "mlp_bias": True}),
+    "llama both ways": ("llama", {"is_causal": False}),
     "llama one key head": ("llama", {"num_key_value_heads": 1, "rope_parameters": LINEAR}),
     "mistral": ("mistral", {}),
     "mistral window": ("mistral", {"sliding_window": 5, "num_key_value_heads": 4}),
@@ -99,7 +100,7 @@ def sequences(spec):
     random = np.random.default_rng(3)
     types = int(spec.config.get("type_vocab_size") or 0) > 1
     ids = [random.integers(5, tiny_more.VOCABULARY, length) for length in LENGTHS]
-    if ENDING == spec.config.get("pad_token_id"):
+    if spec.config.get("pad_token_id") == ENDING:
         for each in ids[::3]:
             each[-2:] = ENDING
     return [Features(each, np.sort(random.integers(0, 2, len(each))) if types else None) for each in ids]
@@ -192,6 +193,16 @@ def test_vectors_equal_transformers(case, backend, base):
 @pytest.mark.parametrize("case", SCORED)
 def test_logits_equal_transformers(case, backend, base):
     check(base, backend, *SCORED[case])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("model_type", ["bert", "deberta-v2", "qwen3"])
+def test_weights_stored_in_16_bits_are_computed_in_float32(model_type, dtype, backend, tmp_path):
+    """The reference reads the same rounded weights, as float32."""
+    spec = tiny_more.save(tmp_path, model_type, {}, dtype=dtype)
+    features = sequences(spec)
+    compare(backend, spec, features, expected(tiny_more.load(tmp_path, spec), features, spec))
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

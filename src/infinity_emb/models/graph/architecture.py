@@ -55,6 +55,6 @@ def check_config(config: Config, name: str, *known: Any) -> None:
         return
     raise CheckpointError(
         f"config.json: {name} is {value!r}, which the graph builder for {config.get('model_type')!r} does not compute "
-        f"(it knows {', '.join(map(repr, known))}). Use --engine torch for this model.",
+        f"(it knows {', '.join(map(repr, known)) or 'none but null'}). Use --engine torch for this model.",
         param=f"config.json: {name}",
     )

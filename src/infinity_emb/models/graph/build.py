@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from infinity_emb.errors import CheckpointError
+from infinity_emb.models.graph.architecture import check_config
 from infinity_emb.models.graph.builder import GraphBuilder
 from infinity_emb.models.graph.heads import apply_modules
 from infinity_emb.models.graph.registry import architecture
@@ -15,6 +16,13 @@ if TYPE_CHECKING:
     from infinity_emb.models.graph.graph import Graph
     from infinity_emb.models.spec.model import ModelSpec
 
+# fields that any config.json may have and that change the result, with the values that are computed
+_EVERYWHERE: dict[str, tuple[Any, ...]] = {
+    "add_cross_attention": (False,),
+    "is_decoder": (False,),
+    "quantization_config": (),
+}
+
 
 def build_graph(spec: ModelSpec) -> Graph:
     """Build the graph of a checkpoint; nothing of the weights is read or copied.
@@ -22,6 +30,8 @@ def build_graph(spec: ModelSpec) -> Graph:
     Raises:
         CheckpointError: No builder for the architecture, or tensors that do not fit the config.
     """
+    for field, known in _EVERYWHERE.items():
+        check_config(spec.config, field, *known)
     family = architecture(spec.model_type, spec.config)
     builder = GraphBuilder(Tensors(spec.weights, family.prefixes))
     hidden = family.encode(builder, spec.config)

@@ -31,7 +31,13 @@ INPUTS: dict[str, tuple[int, tuple[str, ...]]] = {
     "token_index": (TensorProto.INT64, ("segments", "longest")),
 }
 
-GELU_NAMES = {"gelu": "none", "gelu_new": "tanh", "gelu_fast": "tanh", "gelu_pytorch_tanh": "tanh"}
+GELU_NAMES = {
+    "gelu": "none",
+    "gelu_python": "none",
+    "gelu_new": "tanh",
+    "gelu_fast": "tanh",
+    "gelu_pytorch_tanh": "tanh",
+}
 SIMPLE_ACTIVATIONS = {"relu": "Relu", "tanh": "Tanh", "sigmoid": "Sigmoid"}
 
 
@@ -157,9 +163,9 @@ class GraphBuilder:
             return self.node(SIMPLE_ACTIVATIONS[name], [value])
         if name in {"silu", "swish"}:
             return self.node("Mul", [value, self.node("Sigmoid", [value])])
-        if name == "identity":
+        if name in {"identity", "linear"}:
             return value
-        known = sorted([*GELU_NAMES, *SIMPLE_ACTIVATIONS, "silu", "swish", "identity"])
+        known = sorted([*GELU_NAMES, *SIMPLE_ACTIVATIONS, "silu", "swish", "identity", "linear"])
         raise CheckpointError(
             f"The activation {name!r} is not supported by the graph builder; known are {', '.join(known)}. "
             "Use --engine torch for this model.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from infinity_emb.models.graph.architecture import Architecture, Config, check_config, require_config
+from infinity_emb.models.graph.architecture import Architecture, Config, require_config
 from infinity_emb.models.graph.attention import Heads, SegmentAttention, segment_mask
 
 if TYPE_CHECKING:
@@ -15,7 +15,6 @@ EPSILON = 1e-12  # fixed in the reference, not in config.json
 
 def encode(builder: GraphBuilder, config: Config) -> str:
     """Token states; a sinusoidal position table is stored like a learnt one."""
-    check_config(config, "is_decoder", False)
     width, heads = int(require_config(config, "dim")), int(require_config(config, "n_heads"))
     words = builder.lookup("embeddings.word_embeddings.weight", builder.flatten(builder.input("input_ids")))
     places = builder.lookup("embeddings.position_embeddings.weight", builder.flatten(builder.input("position_ids")))

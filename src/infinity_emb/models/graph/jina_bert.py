@@ -24,7 +24,6 @@ def encode(builder: GraphBuilder, config: Config) -> str:
     """Token states."""
     require_config(config, "feed_forward_type")
     check_config(config, "feed_forward_type", *ACTIVATIONS)
-    check_config(config, "is_decoder", False)
     width, heads = int(require_config(config, "hidden_size")), int(require_config(config, "num_attention_heads"))
     words = builder.lookup("embeddings.word_embeddings.weight", builder.flatten(builder.input("input_ids")))
     types = builder.lookup("embeddings.token_type_embeddings.weight", builder.flatten(builder.input("token_type_ids")))

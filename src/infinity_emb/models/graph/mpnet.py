@@ -19,7 +19,6 @@ BUCKETS, FARTHEST = 32, 128  # fixed in the reference
 def encode(builder: GraphBuilder, config: Config) -> str:
     """Token states."""
     check_config(config, "relative_attention_num_buckets", BUCKETS)
-    check_config(config, "is_decoder", False)
     width, heads = int(require_config(config, "hidden_size")), int(require_config(config, "num_attention_heads"))
     words = builder.lookup("embeddings.word_embeddings.weight", builder.flatten(builder.input("input_ids")))
     positions = builder.node("Add", [builder.flatten(builder.input("position_ids")), builder.ints(FIRST_POSITION)])
