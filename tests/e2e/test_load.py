@@ -9,6 +9,7 @@ import time
 
 import httpx
 import numpy as np
+import pytest
 from texts import sample_words
 
 REQUESTS = 1000
@@ -29,15 +30,16 @@ async def post_all(url: str, bodies: list[list[str]]) -> list[httpx.Response]:
         return await asyncio.gather(*tasks)
 
 
+@pytest.mark.timeout(600)
 def test_a_thousand_concurrent_requests_get_their_own_vectors(minilm_server) -> None:
     chance = random.Random(5)
-    pool = [" ".join(sample_words(chance, chance.randint(1, 24))) for _ in range(200)]
+    pool = [" ".join(sample_words(chance, chance.randint(1, 6))) for _ in range(100)]
     alone = [
         vectors_of(httpx.post(f"{minilm_server.url}/v1/embeddings", json={"input": text, "encoding_format": "base64"}).json())[0]
         for text in pool
     ]
     expected = dict(zip(pool, alone, strict=True))
-    bodies = [[chance.choice(pool) for _ in range(chance.randint(1, 64) if number % 8 == 0 else 2)] for number in range(REQUESTS)]
+    bodies = [[chance.choice(pool) for _ in range(chance.randint(1, 64))] for _ in range(REQUESTS)]
     answers = asyncio.run(post_all(minilm_server.url, bodies))
     assert len(answers) == REQUESTS
     worst = 0.0

@@ -10,10 +10,10 @@ from infinity_emb.errors import BackendError
 from infinity_emb.scheduler.collate import Collator
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from infinity_emb.backends.base import Arrays, Backend, Pending
     from infinity_emb.scheduler.batch import Batch
+
+SMALLEST_NORM = 1e-12  # backends divide by nothing smaller: the norm of a vector of zeros
 
 
 class Runner:
@@ -31,7 +31,7 @@ class Runner:
         """Wait for the outputs of a batch, without the rows of padding segments.
 
         Raises:
-            BackendError: The library gave back something of another shape.
+            BackendError: The library gave back something of another shape, or numbers that cannot be used.
             Exception: Whatever the library raised.
         """
         count = len(batch.entries)
@@ -43,6 +43,7 @@ class Runner:
                     "this is a bug."
                 )
             outputs[name] = array[:count]
+        _check_numbers(outputs)
         return outputs
 
     def run(self, batch: Batch) -> Arrays:
@@ -50,15 +51,17 @@ class Runner:
         return self.finish(batch, self.start(self.collate(batch)))
 
 
-def finite_rows(outputs: Arrays, count: int) -> NDArray[np.bool_] | None:
-    """Which rows hold only finite numbers; None if all do."""
-    good: NDArray[np.bool_] | None = None
+def _check_numbers(outputs: Arrays) -> None:
+    """Raise if a number cannot be used.
+
+    Which text is at fault shows only when it is computed alone: in a packed batch one NaN reaches the texts beside it.
+    """
     for array in outputs.values():
         # a sum is finite only if every term is (float64 sums of float32 do not overflow)
         with np.errstate(invalid="ignore"):
-            total = array.sum(dtype=np.float64)
-        if np.isfinite(total):
-            continue
-        rows: NDArray[np.bool_] = np.asarray(np.isfinite(array).all(axis=1))
-        good = rows if good is None else np.logical_and(good, rows)
-    return None if good is None or bool(good.all()) else good[:count]
+            finite = np.isfinite(array.sum(dtype=np.float64))
+        if not finite:
+            raise BackendError("the result holds numbers that are not finite (NaN or infinity).")
+    norm = outputs.get("norm")
+    if norm is not None and (norm <= SMALLEST_NORM).any():
+        raise BackendError("the vector has length zero, and so no direction.")

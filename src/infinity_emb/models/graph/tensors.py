@@ -82,7 +82,7 @@ class Tensors:
         info = location.info
         if info.dtype not in _DTYPES:
             raise CheckpointError(
-                f"A tensor in {location.file.name} is stored as {info.dtype}; readable are {', '.join(_DTYPES)}.",
+                f"A tensor in {location.file.name} is stored as {info.dtype}; known: {', '.join(_DTYPES)}.",
                 param=location.file.name,
             )
         numpy_type, onnx_type = _DTYPES[info.dtype]
