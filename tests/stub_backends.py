@@ -20,7 +20,7 @@ PADDED = Layout(widths=(4, 8, 16, 32), batch_tokens=64, segments_per_row=1)
 WAIT_S = 20.0  # how long a test waits for something that must happen
 
 # First token of an item → what the stub does with a batch that holds it.
-RAISE_IN_START, RAISE_IN_RESULT, NAN_ROW, INF_ROW, DIE, HANG, WRONG_WIDTH = range(9001, 9008)
+RAISE_IN_START, RAISE_IN_RESULT, NAN_ROW, INF_ROW, DIE, HANG, WRONG_WIDTH, NAN_BATCH, ZERO_NORM = range(9001, 9010)
 
 
 class Death(BaseException):
@@ -85,8 +85,13 @@ class _StubPending:
             for row, first in enumerate(self._firsts):
                 if first == marker:
                     self._vectors[row, 1] = value
+        if NAN_BATCH in self._firsts:  # as in a real packed batch, where one text reaches its neighbours
+            self._vectors[:] = np.nan
         if WRONG_WIDTH in self._firsts:
             return {"embedding": self._vectors[:, :2]}
+        if ZERO_NORM in self._firsts:
+            norms = [[0.0 if first == ZERO_NORM else 1.0] for first in self._firsts]
+            return {"embedding": self._vectors, "norm": np.array(norms, np.float32)}
         return {"embedding": self._vectors}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from typing import TYPE_CHECKING
 
@@ -11,14 +12,19 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def encode(folder: Path, texts: list[str], **options) -> np.ndarray:
+def encode(folder: Path, texts: list[str], *, prompt_name: str | None = None) -> np.ndarray:
     """Vectors of sentence-transformers, one text at a time, so that no padding is involved."""
+    return _encode(folder, tuple(texts), prompt_name)
+
+
+@functools.cache
+def _encode(folder: Path, texts: tuple[str, ...], prompt_name: str | None) -> np.ndarray:
     import sentence_transformers
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = sentence_transformers.SentenceTransformer(str(folder), device="cpu")
-        return np.stack([model.encode(text, show_progress_bar=False, **options) for text in texts])
+        return np.stack([model.encode(text, show_progress_bar=False, prompt_name=prompt_name) for text in texts])
 
 
 def pair_logits(folder: Path, query: str, documents: list[str], max_length: int) -> np.ndarray:

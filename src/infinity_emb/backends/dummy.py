@@ -52,7 +52,8 @@ class DummyBackend(Backend):
         ids = arrays["input_ids"].reshape(-1)
         first, last = arrays["first_index"], arrays["last_index"]
         middle = ids[(first + last) // 2] + 31 * ids[np.maximum(last - 1, first)]
-        seeds = ((middle + (last - first) * 7919) * _PRIME % 65521).astype(np.float32) / 65521.0
+        # never 0, which would be a vector of zeros
+        seeds = ((middle + (last - first) * 7919) * _PRIME % 65521 + 1).astype(np.float32) / 65522.0
         values = np.sin(seeds[:, None] * self._frequencies)
         if not self._embeds:
             return _Done({"logits": values})

@@ -11,7 +11,6 @@ import numpy as np
 
 from infinity_emb.errors import BackendError, DeadlineExceededError, NotReadyError, OverloadedError
 from infinity_emb.scheduler.limits import DrainRate, Limits
-from infinity_emb.scheduler.runner import finite_rows
 from infinity_emb.scheduler.settle import fail, settle
 
 if TYPE_CHECKING:
@@ -133,7 +132,6 @@ class Dispatcher:
 
     def complete(self, batch: Batch, outputs: Arrays, started_s: float) -> None:
         """Hand out the results of a batch and settle the requests that are complete."""
-        good = finite_rows(outputs, len(batch.entries))
         finished: list[Request] = []
         failed: list[tuple[Request, BackendError]] = []
         with self._changed:
@@ -141,12 +139,7 @@ class Dispatcher:
             for request, positions, rows in batch.groups():
                 if request.closed:
                     continue
-                bad = [
-                    position
-                    for position, row in zip(positions, rows, strict=True)
-                    if good is not None and not good[row]
-                ]
-                error = _not_finite(bad[0]) if bad else _store(request, outputs, positions, rows)
+                error = _store(request, outputs, positions, rows)
                 if error is not None:
                     failed.append((request, error))
                     self._close(request)
@@ -256,11 +249,6 @@ class Dispatcher:
                 self._close(request)
                 fail(request, DeadlineExceededError("The time limit passed before the request was computed."))
             self._changed.notify_all()  # `drain` may wait for these
-
-
-def _not_finite(position: int) -> BackendError:
-    message = f"The model returned NaN or infinite numbers for item {position}; nothing of it can be used."
-    return BackendError(message, item_index=position)
 
 
 def _store(request: Request, outputs: Arrays, positions: list[int], rows: list[int]) -> BackendError | None:

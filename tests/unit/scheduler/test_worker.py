@@ -16,6 +16,7 @@ from stub_backends import (
     DIE,
     HANG,
     INF_ROW,
+    NAN_BATCH,
     NAN_ROW,
     PACKED,
     PADDED,
@@ -23,6 +24,7 @@ from stub_backends import (
     RAISE_IN_START,
     WAIT_S,
     WRONG_WIDTH,
+    ZERO_NORM,
     Death,
     StubBackend,
     dispatcher_of,
@@ -142,7 +144,7 @@ def test_items_of_any_length_come_back_in_their_order(bench_of, layout):
         right(request, *items)
 
 
-@pytest.mark.parametrize("poison", [RAISE_IN_START, RAISE_IN_RESULT, NAN_ROW, INF_ROW])
+@pytest.mark.parametrize("poison", [RAISE_IN_START, RAISE_IN_RESULT, NAN_ROW, INF_ROW, NAN_BATCH, ZERO_NORM])
 @pytest.mark.parametrize("layout", [PACKED, PADDED], ids=["packed", "padded"])
 def test_a_poisoned_item_fails_its_own_request_and_no_other(bench_of, layout, poison):
     bench = bench_of(layout)
@@ -253,7 +255,7 @@ def test_a_bug_in_handing_out_results_is_answered_too(bench_of, monkeypatch):
     def broken(*_):
         raise LookupError("a bug")
 
-    monkeypatch.setattr("infinity_emb.scheduler.dispatcher.finite_rows", broken)
+    monkeypatch.setattr("infinity_emb.scheduler.dispatcher._store", broken)
     request = bench.submit([1])
     bench.start()
     assert isinstance(error_of(request), NotReadyError)
