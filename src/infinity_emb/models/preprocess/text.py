@@ -8,6 +8,7 @@ from infinity_emb.errors import CheckpointError, InvalidInputError
 from infinity_emb.models.preprocess import inspection
 from infinity_emb.models.preprocess.encoder import Encoder
 from infinity_emb.models.preprocess.prompts import resolve_prompt
+from infinity_emb.models.preprocess.surviving import Kept, SurvivingEncoder
 from infinity_emb.models.preprocess.template import Window, learn_pair, learn_single
 from infinity_emb.models.preprocess.token_ids import read_token_ids
 from infinity_emb.models.preprocess.tokenizer_file import load_settings, load_tokenizer, reads_types
@@ -36,6 +37,7 @@ class TextPreprocessor:
         tokenizer = load_tokenizer(spec)
         rows = spec.config.get("vocab_size")
         self._encoder = Encoder(tokenizer, rows if isinstance(rows, int) and rows > 0 else tokenizer.get_vocab_size())
+        self._surviving = SurvivingEncoder(self._encoder)
         typed = reads_types(spec.config, load_settings(spec.folder))
         self._single = learn_single(tokenizer, typed=typed)
         self._pair = learn_pair(tokenizer, typed=typed)
@@ -60,17 +62,19 @@ class TextPreprocessor:
         prompt = self.resolve_prompt(options)
         window = self._window(options, self._single.specials)
         positions = [index for index, item in enumerate(inputs) if isinstance(item, str)]
-        encoded = iter(self._encode(prompt, [item for item in inputs if isinstance(item, str)], "input", positions))
+        texts = [item for item in inputs if isinstance(item, str)]
+        encoded = iter(self._encode(prompt, texts, "input", window, positions))
         prompt_tokens = self._prompt_tokens(prompt, window) if prompt and self._counts_prompt else 0
         features = []
         for index, item in enumerate(inputs):
             if isinstance(item, str):
-                ids = next(encoded)
-                made, length = self._single.single(ids, window), len(ids) + self._single.specials
+                kept = next(encoded)
+                made = self._single.single(kept.ids, window)
+                length = _length(self._single.specials, kept)
                 made.prompt_tokens = min(prompt_tokens, made.cost)
             else:
                 made = read_token_ids(item, self._single, self._encoder.vocabulary, window, f"input[{index}]")
-                length = len(item)
+                length = str(len(item))
             if made.truncated and not options.truncate:
                 raise _too_long(f"input[{index}]", length, window.limit)
             features.append(made)
@@ -85,9 +89,13 @@ class TextPreprocessor:
             InvalidInputError: As `texts`.
         """
         prompt = self.resolve_prompt(options)
-        (first,) = self._encode(prompt, [query], "query")
-        seconds = self._encode("", documents, "documents")
-        return self._join([(first, second) for second in seconds], options, "documents")
+        window = self._window(options, self._pair.specials)
+        (first,) = self._encode(prompt, [query], "query", window)
+        seconds = self._encode("", documents, "documents", window)
+        encoded = [(first, second) for second in seconds]
+        asked = prompt + query
+        texts = [(asked, document) for document in documents]
+        return self._join(encoded, texts, options, "documents")
 
     def text_pairs(
         self, pairs: Sequence[tuple[str, str]], options: TextOptions = DEFAULT_TEXT_OPTIONS
@@ -98,9 +106,11 @@ class TextPreprocessor:
             InvalidInputError: As `texts`.
         """
         prompt = self.resolve_prompt(options)
-        firsts = self._encode(prompt, [first for first, _ in pairs], "input")
-        seconds = self._encode("", [second for _, second in pairs], "input")
-        return self._join(list(zip(firsts, seconds, strict=True)), options, "input")
+        window = self._window(options, self._pair.specials)
+        firsts = self._encode(prompt, [first for first, _ in pairs], "input", window)
+        seconds = self._encode("", [second for _, second in pairs], "input", window)
+        texts = [(prompt + first, second) for first, second in pairs]
+        return self._join(list(zip(firsts, seconds, strict=True)), texts, options, "input")
 
     def resolve_prompt(self, options: TextOptions) -> str:
         """The text put before each input.
@@ -131,21 +141,35 @@ class TextPreprocessor:
         return inspection.decode(self._encoder, ids, skip_special_tokens=skip_special_tokens)
 
     def _encode(
-        self, prompt: str, texts: Sequence[str], name: str, positions: Sequence[int] | None = None
-    ) -> list[list[int]]:
-        """Token ids of `prompt + text`, special tokens left out."""
+        self, prompt: str, texts: Sequence[str], name: str, window: Window, positions: Sequence[int] | None = None
+    ) -> list[Kept]:
+        """Token ids of `prompt + text`, special tokens left out, as far as the window can show them."""
         if prompt:
             texts = [prompt + text if isinstance(text, str) else text for text in texts]
-        return self._encoder.encode([_surviving(text) for text in texts], name, positions)
+        # one more than fits tells that the text was cut
+        return self._surviving.encode(texts, window.limit + 1, name, left=window.left, positions=positions)
 
-    def _join(self, encoded: list[tuple[list[int], list[int]]], options: TextOptions, name: str) -> list[Features]:
+    def _join(
+        self,
+        encoded: list[tuple[Kept, Kept]],
+        texts: Sequence[tuple[str, str]],
+        options: TextOptions,
+        name: str,
+    ) -> list[Features]:
         window = self._window(options, self._pair.specials)
-        features = [self._pair.pair(first, second, window) for first, second in encoded]
-        if not options.truncate:
-            for index, made in enumerate(features):
-                if made.truncated:
-                    length = len(encoded[index][0]) + len(encoded[index][1]) + self._pair.specials
-                    raise _too_long(f"{name}[{index}]", length, window.limit)
+        odd = (window.limit - self._pair.specials) % 2 == 1
+        complete: dict[str, Kept] = {}  # a query that many documents share is read once
+        features = []
+        for index, (first, second) in enumerate(encoded):
+            if odd and not _order_is_known(first, second):
+                for text in texts[index]:
+                    if text not in complete:
+                        complete[text] = Kept(self._encoder.encode([text], name, [index])[0], whole=True)
+                first, second = (complete[text] for text in texts[index])  # noqa: PLW2901 - the same, known fully
+            made = self._pair.pair(first.ids, second.ids, window)
+            if made.truncated and not options.truncate:
+                raise _too_long(f"{name}[{index}]", _length(self._pair.specials, first, second), window.limit)
+            features.append(made)
         return features
 
     def _window(self, options: TextOptions, specials: int) -> Window:
@@ -162,17 +186,27 @@ class TextPreprocessor:
 
     def _prompt_tokens(self, prompt: str, window: Window) -> int:
         """Leading tokens that are the prompt's, as sentence-transformers counts them: alone, less an end token."""
-        (ids,) = self._encode("", [prompt], "prompt")
-        alone = self._single.single(ids, window).token_ids
+        (kept,) = self._encode("", [prompt], "prompt", window)
+        alone = self._single.single(kept.ids, window).token_ids
         return len(alone) - (len(alone) > 0 and int(alone[-1]) in self._special_ids)
 
 
-def _surviving(text: str) -> str:
-    """The part of a text that has to be tokenized: all of it, until a shorter part is proven to give the same ids."""
-    return text
+def _order_is_known(first: Kept, second: Kept) -> bool:
+    """Whether the tokens in hand tell which text of a pair is longer, which decides who gets an odd token."""
+    if first.whole and second.whole:
+        return True
+    if first.whole:
+        return len(first.ids) < len(second.ids)
+    return second.whole and len(second.ids) < len(first.ids)
 
 
-def _too_long(where: str, length: int, limit: int) -> InvalidInputError:
+def _length(specials: int, *parts: Kept) -> str:
+    """Tokens of an input in words; of one that was cut before it was tokenized only a lower bound is known."""
+    known = sum(len(part.ids) for part in parts) + specials
+    return str(known) if all(part.whole for part in parts) else f"more than {known - 1}"
+
+
+def _too_long(where: str, length: str, limit: int) -> InvalidInputError:
     return InvalidInputError(
         f"{where} has {length} tokens, special tokens included; at most {limit} are allowed. "
         "Shorten it, or leave `truncate` on to have it cut.",

@@ -79,7 +79,7 @@ def test_both_texts_are_cut_on_the_side_that_is_asked_for(made):
 
 def test_a_pair_that_is_too_long_is_refused_by_name(made):
     options = TextOptions(truncate=False)
-    with pytest.raises(InvalidInputError, match=r"documents\[1\] has 1510 tokens.*64") as caught:
+    with pytest.raises(InvalidInputError, match=r"documents\[1\] has more than \d+ tokens.*64") as caught:
         made.pairs(QUERY, ["short", LONG], options)
     assert caught.value.param == "documents[1]"
     with pytest.raises(InvalidInputError, match=r"input\[0\]"):
