@@ -40,6 +40,8 @@ class Task(_Named):
     EMBED = "embed"
     RERANK = "rerank"
     CLASSIFY = "classify"
+    SPARSE = "sparse"
+    MULTI_VECTOR = "multi_vector"
 
 
 class Modality(_Named):
@@ -104,6 +106,14 @@ class PoolingMethod(_Named):
     AUTO = "auto"
     MEAN = "mean"
     CLS = "cls"
+
+
+class MediaUrls(_Named):
+    """Which addresses images and sounds may be fetched from (`--media-urls`); `data:` URIs are always read."""
+
+    PUBLIC = "public"
+    ANY = "any"
+    NONE = "none"
 
 
 class EmbeddingEncodingFormat(_Named):

@@ -8,11 +8,11 @@ import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from infinity_emb.config.checks import at_least, not_blank
+from infinity_emb.config.checks import at_least, not_blank, positive, share
 from infinity_emb.config.environment import environ
 from infinity_emb.config.option import Option, options_of, setting
 from infinity_emb.config.sources import read_variables, rows_of, said_or_default, settle
-from infinity_emb.types import Device, Dtype, EmbeddingDtype, InferenceEngine, PoolingMethod, Task
+from infinity_emb.types import Device, Dtype, EmbeddingDtype, InferenceEngine, MediaUrls, PoolingMethod, Task
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,7 +24,7 @@ _ENGINE_SYNONYMS = {
     InferenceEngine.DEBUGENGINE: InferenceEngine.DUMMY,
 }
 
-_MODEL, _COMPUTE, _LINE = "Model", "Computation", "Batches and waiting line"
+_MODEL, _COMPUTE, _LINE, _MEDIA = "Model", "Computation", "Batches and waiting line", "Images and sounds"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,6 +102,30 @@ class EngineArgs:
         ),
     )
     dtype: Dtype = setting(Dtype.AUTO, Option(help="Number format of weights and computation.", section=_COMPUTE))
+    fidelity: float = setting(
+        0.9999,
+        Option(
+            help="Smallest cosine that vectors of the self-check must have with the float32 reference. Below it the "
+            "next exact number format is taken; if float32 fails, the model is not served. 0 switches the check off.",
+            section=_COMPUTE,
+            check=share,
+        ),
+    )
+    expect_fingerprint: str | None = setting(
+        None,
+        Option(
+            help="Refuse to serve a model with another fingerprint, so that an index is never mixed; /models shows it.",
+            section=_MODEL,
+        ),
+    )
+    deterministic: bool = setting(
+        False,
+        Option(
+            help="Results equal to the last bit whatever else is asked: every text is computed alone, which costs "
+            "throughput.",
+            section=_COMPUTE,
+        ),
+    )
     pooling_method: PoolingMethod = setting(
         PoolingMethod.AUTO,
         Option(help="How token states become one vector; auto is what the repository says.", section=_MODEL),
@@ -164,6 +188,37 @@ class EngineArgs:
     )
     max_client_batch_size: int = setting(
         2048, Option(help="Most inputs in one request.", section=_LINE, check=at_least(1))
+    )
+    hang_limit_s: float = setting(
+        120.0,
+        Option(
+            help="Seconds one forward pass may take before the model counts as hung, its requests are answered and it "
+            "is loaded again.",
+            section=_LINE,
+            check=positive,
+        ),
+    )
+    media_urls: MediaUrls = setting(
+        MediaUrls.PUBLIC,
+        Option(
+            help="Where images and sounds may be fetched from: public addresses, any (also those only this machine "
+            "can reach), or none; data: URIs are always read.",
+            section=_MEDIA,
+        ),
+    )
+    media_hosts: tuple[str, ...] = setting(
+        (),
+        Option(
+            help="Fetch only from these hosts, with commas; .example.org is every host below it. Empty: from all.",
+            section=_MEDIA,
+            comma=True,
+        ),
+    )
+    max_media_bytes: int = setting(
+        33_554_432, Option(help="Largest image or sound.", section=_MEDIA, check=at_least(1))
+    )
+    media_timeout_s: float = setting(
+        10.0, Option(help="Seconds for one image or sound to arrive.", section=_MEDIA, check=positive)
     )
     cache_folder: str | None = setting(
         None,

@@ -113,7 +113,12 @@ class AsyncEmbeddingEngine(ContractFace):
                 return
             args, model = self.engine_args, self._model
             runtime = ModelRuntime(
-                model.backends, args.batch_size, args.queue_size, args.max_waiting_tokens, renew=model.renew
+                model.backends,
+                args.batch_size,
+                args.queue_size,
+                args.max_waiting_tokens,
+                renew=model.renew,
+                hang_limit_s=args.hang_limit_s,
             )
             runtime.start()
             try:

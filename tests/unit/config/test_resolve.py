@@ -69,6 +69,11 @@ PER_MODEL = [
     Row("onnx-disable-optimize", "onnx_disable_optimize", False, (ON, OFF), (True, False), None),
     Row("onnx-do-not-prefer-quantized", "onnx_do_not_prefer_quantized", False, (ON, OFF), (True, False), None),
     Row("allow-pickle", "allow_pickle", False, (ON, OFF), (True, False), None),
+    Row("hang-limit-s", "hang_limit_s", 120.0, ("2.5", "60"), (2.5, 60.0), "0"),
+    Row("media-urls", "media_urls", "public", ("any", "none"), ("any", "none"), "private"),
+    Row("media-hosts", "media_hosts", (), ("a.test,.b.test", "c.test"), (("a.test", ".b.test"), ("c.test",)), None),
+    Row("max-media-bytes", "max_media_bytes", 33_554_432, ("10", "20"), (10, 20), "0"),
+    Row("media-timeout-s", "media_timeout_s", 10.0, ("2.5", "60"), (2.5, 60.0), "-1"),
 ]
 
 SERVER = [
