@@ -97,6 +97,7 @@ def test_multimodal_inputs_of_text_are_embedded(served):
     answer = served.post("/v1/multimodalembeddings", body).json()
     np.testing.assert_allclose(answer["data"][0]["embedding"], unit("a"), atol=1e-6)
     assert answer["usage"]["text_tokens"] == 3
+    assert answer["usage"]["image_pixels"] == answer["usage"]["video_pixels"] == 0
 
 
 # Token ids
