@@ -92,6 +92,16 @@ def save_plain(folder: Path, config: dict, shapes: dict) -> tuple[ModelSpec, dic
     return read(folder), tensors
 
 
+def write_static(folder: Path, tensors: dict) -> ModelSpec:
+    """Write a checkpoint of static embeddings."""
+    from safetensors.torch import save_file
+
+    save_file(tensors, folder / "model.safetensors")
+    width = next(iter(tensors.values())).shape[1]
+    (folder / "config.json").write_text(json.dumps({"model_type": "static", "hidden_size": width}), encoding="utf-8")
+    return read(folder)
+
+
 def read(folder: Path, labels: int = 0) -> ModelSpec:
     """The spec of a folder, without a tokenizer."""
     config = json.loads((folder / "config.json").read_text("utf-8"))

@@ -241,3 +241,23 @@ def test_gte_with_its_own_code_scales_rotary_frequencies_by_ntk(backend, tmp_pat
     own = {"model_type": "new", "rope_theta": 20000, "rope_scaling": {"type": "ntk", "factor": factor}}
     config = spec.config | own | {"rope_parameters": None, "position_embedding_type": "rope", "pack_qkv": True}
     compare(backend, dataclasses.replace(spec, config=config, model_type="new"), features, wanted)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("kind", ["sentence-transformers", "model2vec", "model2vec shared and weighed"])
+def test_static_embeddings_are_the_mean_of_rows(kind, backend, tmp_path):
+    import torch
+    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+
+    table = torch.randn(
+        40 if "shared" in kind else tiny_more.VOCABULARY, 24, generator=torch.Generator().manual_seed(1)
+    )
+    tensors = {"embedding.weight" if kind == "sentence-transformers" else "embeddings": table}
+    if "shared" in kind:
+        tensors["mapping"] = torch.arange(tiny_more.VOCABULARY) % 40
+        tensors["weights"] = torch.linspace(0.1, 2.0, tiny_more.VOCABULARY, dtype=torch.float64)
+    rows = StaticEmbedding._fold_model2vec_weights(table, tensors.get("mapping"), tensors.get("weights")).float()
+    spec = tiny_more.write_static(tmp_path, tensors)
+    features = sequences(spec)
+    wanted = torch.stack([pooled(rows[torch.tensor(item.token_ids)]) for item in features]).numpy()
+    compare(backend, spec, features, wanted)

@@ -22,6 +22,7 @@ IR_VERSION = 10
 INPUTS: dict[str, tuple[int, tuple[str, ...]]] = {
     "input_ids": (TensorProto.INT64, ("rows", "width")),
     "segment_ids": (TensorProto.INT64, ("rows", "width")),
+    "key_segment_ids": (TensorProto.INT64, ("rows", "width")),
     "position_ids": (TensorProto.INT64, ("rows", "width")),
     "token_type_ids": (TensorProto.INT64, ("rows", "width")),
     "pool_weights": (TensorProto.FLOAT, ("segments", "slots")),
@@ -30,6 +31,9 @@ INPUTS: dict[str, tuple[int, tuple[str, ...]]] = {
     "last_index": (TensorProto.INT64, ("segments",)),
     "token_index": (TensorProto.INT64, ("segments", "longest")),
 }
+
+# What the rows of an output are, where they are not the texts.
+ROWS = {"tokens": "slots", "sparse": "rows"}
 
 GELU_NAMES = {
     "gelu": "none",
@@ -42,10 +46,16 @@ SIMPLE_ACTIVATIONS = {"relu": "Relu", "tanh": "Tanh", "sigmoid": "Sigmoid"}
 
 
 class GraphBuilder:
-    """Collects nodes and the weights they use; every method returns the name of a value."""
+    """Collects nodes and the weights they use; every method returns the name of a value.
 
-    def __init__(self, tensors: Tensors) -> None:
+    Args:
+        tensors: Of the checkpoint.
+        hides_filling: A text's other tokens do not see what a query is filled up with.
+    """
+
+    def __init__(self, tensors: Tensors, *, hides_filling: bool = False) -> None:
         self.tensors = tensors
+        self.hides_filling = hides_filling
         self._nodes: list[onnx.NodeProto] = []
         self._constants: dict[tuple[str, tuple[int, ...], bytes], onnx.TensorProto] = {}
         self._weights: dict[str, tuple[Location, Weight]] = {}
@@ -87,7 +97,7 @@ class GraphBuilder:
         Raises:
             CheckpointError: It is missing or has another shape.
         """
-        full_name = self._stored(name, shape, source or self.tensors)
+        full_name = self.stored(name, shape, source)
         if self._weights[full_name][1].onnx_type == TensorProto.FLOAT:
             return full_name
         if full_name not in self._casts:
@@ -96,14 +106,15 @@ class GraphBuilder:
 
     def lookup(self, name: str, index: str, shape: tuple[int, ...] | None = None) -> str:
         """Rows of a table of the checkpoint as float32; of a table stored otherwise only these rows are converted."""
-        full_name = self._stored(name, shape, self.tensors)
+        full_name = self.stored(name, shape)
         rows = self.gather(full_name, index)
         if self._weights[full_name][1].onnx_type == TensorProto.FLOAT:
             return rows
         return self.node("Cast", [rows], to=TensorProto.FLOAT)
 
-    def _stored(self, name: str, shape: tuple[int, ...] | None, source: Tensors) -> str:
-        """A tensor in the format it is stored in."""
+    def stored(self, name: str, shape: tuple[int, ...] | None = None, source: Tensors | None = None) -> str:
+        """A tensor in the format it is stored in; the rest as `weight`."""
+        source = source or self.tensors
         full_name, location = source.find(name)
         if shape is not None and location.shape != shape:
             raise CheckpointError(
@@ -198,7 +209,7 @@ class GraphBuilder:
             self._nodes.append(helper.make_node("Identity", [value], [output], name=output))
         inputs = [helper.make_tensor_value_info(name, *_symbolic(name)) for name in self._inputs]
         outputs = [
-            helper.make_tensor_value_info(output, TensorProto.FLOAT, ["segments", width])
+            helper.make_tensor_value_info(output, TensorProto.FLOAT, [ROWS.get(output, "segments"), width])
             for output, (_, width) in results.items()
         ]
         constants = list(self._constants.values())

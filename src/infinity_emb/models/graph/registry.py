@@ -19,6 +19,7 @@ _ARCHITECTURES: dict[str, str] = {
     "distilbert": f"{_PACKAGE}.distilbert:DISTILBERT",
     "electra": f"{_PACKAGE}.bert:ELECTRA",
     "eurobert": f"{_PACKAGE}.eurobert:EUROBERT",
+    "gemma": f"{_PACKAGE}.decoder:GEMMA",
     "gemma3_text": f"{_PACKAGE}.gemma3:GEMMA3",
     "gte": f"{_PACKAGE}.gte:GTE",
     "llama": f"{_PACKAGE}.decoder:LLAMA",
@@ -31,6 +32,7 @@ _ARCHITECTURES: dict[str, str] = {
     "qwen2": f"{_PACKAGE}.decoder:QWEN2",
     "qwen3": f"{_PACKAGE}.decoder:QWEN3",
     "roberta": f"{_PACKAGE}.bert:ROBERTA",
+    "static": f"{_PACKAGE}.static:STATIC",
     "t5": f"{_PACKAGE}.t5:T5",
     "xlm-roberta": f"{_PACKAGE}.bert:ROBERTA",
 }
