@@ -53,6 +53,10 @@ CASES: dict[str, tuple[str, dict]] = {
     "modernbert biases": ("modernbert", {"norm_bias": True, "attention_bias": True, "mlp_bias": True}),
     "qwen2": ("qwen2", {}),
     "qwen2 windows": ("qwen2", {"use_sliding_window": True, "sliding_window": 6, "max_window_layers": 1}),
+    "qwen2 windows both ways": (
+        "qwen2",
+        {"use_sliding_window": True, "sliding_window": 6, "max_window_layers": 1, "is_causal": False},
+    ),
     "qwen3": ("qwen3", {}),
     "qwen3 yarn": ("qwen3", {"rope_parameters": YARN, "attention_bias": True}),
     "llama": ("llama", {}),

@@ -1,4 +1,4 @@
-"""Decoders used as embedders: Llama, Mistral, Qwen2 and Qwen3.
+"""Decoders used as embedders and as judges: Llama, Mistral, Qwen2, Qwen3 and the first Gemma.
 
 Pre-norm with RMS norm, rotary positions, shared key heads, gated feed-forward. Sources: Touvron et al. 2023; the
 modelling files of transformers 5 for the fields of config.json and the names of tensors.
@@ -6,6 +6,7 @@ modelling files of transformers 5 for the fields of config.json and the names of
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,9 @@ class Traits:
         causal: A token sees only those before it, unless `is_causal` says otherwise.
         head_size: Where config.json names none; None for hidden size by heads.
         epsilon: Of the norms, where config.json names none.
+        norm_offset: Added to the weights of the norms, which are stored without it.
+        scaled: Word vectors are multiplied by the root of the width.
+        activation: Of the feed-forward, whatever config.json says; None is what it says.
     """
 
     windows: Callable[[Config], list[int | None]]
@@ -42,6 +46,9 @@ class Traits:
     causal: bool = True
     head_size: int | None = None
     epsilon: float = 1e-6
+    norm_offset: float = 0.0
+    scaled: bool = False
+    activation: str | None = None
 
 
 class _Layers:
@@ -61,14 +68,15 @@ class _Layers:
             window: SegmentAttention(
                 builder,
                 self._heads,
-                attention_mask(builder, causal=causal, reach=None if window is None else window - 1),
+                # where it looks both ways, the reference counts the window without the token itself
+                attention_mask(builder, causal=causal, reach=window - 1 if causal and window is not None else window),
             )
             for window in dict.fromkeys(self.windows)
         }
 
     def norm(self, value: str, name: str) -> str:
         """RMS norm."""
-        return self._builder.rms_norm(value, name, self._epsilon)
+        return self._builder.rms_norm(value, name, self._epsilon, offset=self._traits.norm_offset)
 
     def __call__(self, hidden: str, number: int) -> str:
         """One layer."""
@@ -91,8 +99,9 @@ class _Layers:
         return builder.linear(context, f"{name}.o_proj", (self.width, inner), bias=output_bias)
 
     def _feed_forward(self, hidden: str, name: str) -> str:
-        bias = bool(self._config.get("mlp_bias"))
-        return gated_feed_forward(self._builder, self._config, hidden, name, bias=bias)
+        bias, act = bool(self._config.get("mlp_bias")), self._traits.activation
+        config = self._config | {"hidden_act": act} if act else self._config
+        return gated_feed_forward(self._builder, config, hidden, name, bias=bias)
 
 
 def gated_feed_forward(builder: GraphBuilder, config: Config, hidden: str, name: str, *, bias: bool = False) -> str:
@@ -119,6 +128,8 @@ def architecture(traits: Traits) -> Architecture:
         words = builder.lookup("embed_tokens.weight", builder.flatten(builder.input("input_ids")))
         layers = _Layers(builder, config, traits)
         hidden = words
+        if traits.scaled:
+            hidden = builder.node("Mul", [words, builder.number(math.sqrt(layers.width))])
         for number in range(len(layers.windows)):
             hidden = layers(hidden, number)
         return layers.norm(hidden, "norm")
@@ -164,3 +175,7 @@ LLAMA_BOTH_WAYS = architecture(Traits(_no_windows, _as_named, causal=False, epsi
 MISTRAL = architecture(Traits(_one_window, lambda _: (False, False)))
 QWEN2 = architecture(Traits(_late_windows, lambda _: (True, False)))
 QWEN3 = architecture(Traits(_late_windows, _as_named, norm_heads=True, head_size=128))
+# "gelu" in its files means the tanh approximation, which was trained; see the reference's configuration.
+GEMMA = architecture(
+    Traits(_no_windows, _as_named, head_size=256, norm_offset=1.0, scaled=True, activation="gelu_pytorch_tanh")
+)

@@ -79,6 +79,7 @@ class _Layers:
 def encode(builder: GraphBuilder, config: Config) -> str:
     """Token states; word vectors are multiplied by the root of the width."""
     check_config(config, "attn_logit_softcapping")
+    check_config(config, "is_causal", True)
     words = builder.lookup("embed_tokens.weight", builder.flatten(builder.input("input_ids")))
     layers = _Layers(builder, config)
     hidden = builder.node("Mul", [words, builder.number(math.sqrt(layers.width))])
