@@ -10,25 +10,29 @@ from typing import TYPE_CHECKING
 from infinity_emb.errors import CheckpointError
 from infinity_emb.models.graph.architecture import Architecture, Config, require_config
 from infinity_emb.models.graph.attention import Heads, SegmentAttention, segment_mask
+from infinity_emb.models.graph.positions import counted_positions
 
 if TYPE_CHECKING:
     from infinity_emb.models.graph.builder import GraphBuilder
 
+DEFAULT_PADDING_ID = 1  # of transformers' RobertaConfig
+
 
 def encode_bert(builder: GraphBuilder, config: Config) -> str:
     """Token states of BERT; positions start at 0."""
-    return _layers(builder, config, _embeddings(builder, config, first_position=0))
+    return _layers(builder, config, _embeddings(builder, config, _from_zero(builder)))
 
 
 def encode_roberta(builder: GraphBuilder, config: Config) -> str:
     """Token states of RoBERTa; positions start behind the padding index."""
-    first_position = int(config.get("pad_token_id") or 0) + 1 if config.get("pad_token_id") is not None else 2
-    return _layers(builder, config, _embeddings(builder, config, first_position=first_position))
+    padding_id = config.get("pad_token_id")
+    positions = counted_positions(builder, DEFAULT_PADDING_ID if padding_id is None else int(padding_id))
+    return _layers(builder, config, _embeddings(builder, config, positions))
 
 
 def encode_electra(builder: GraphBuilder, config: Config) -> str:
     """Token states of ELECTRA; embeddings may be narrower than the layers."""
-    hidden = _embeddings(builder, config, first_position=0)
+    hidden = _embeddings(builder, config, _from_zero(builder))
     if builder.tensors.has("embeddings_project.weight"):
         hidden = builder.linear(hidden, "embeddings_project")
     return _layers(builder, config, hidden)
@@ -59,7 +63,11 @@ def _two_layer_head(builder: GraphBuilder, config: Config, hidden: str, labels: 
     return builder.linear(inner, "classifier.out_proj", (labels, width))
 
 
-def _embeddings(builder: GraphBuilder, config: Config, first_position: int) -> str:
+def _from_zero(builder: GraphBuilder) -> str:
+    return builder.flatten(builder.input("position_ids"))
+
+
+def _embeddings(builder: GraphBuilder, config: Config, positions: str) -> str:
     """Word, position and type vectors, summed and normalised: `[slots, embedding]`."""
     kind = config.get("position_embedding_type") or "absolute"
     if kind != "absolute":
@@ -71,9 +79,6 @@ def _embeddings(builder: GraphBuilder, config: Config, first_position: int) -> s
     words = builder.gather(
         builder.weight("embeddings.word_embeddings.weight"), builder.flatten(builder.input("input_ids"))
     )
-    positions = builder.flatten(builder.input("position_ids"))
-    if first_position:
-        positions = builder.node("Add", [positions, builder.ints(first_position)])
     places = builder.gather(builder.weight("embeddings.position_embeddings.weight"), positions)
     types_table = builder.weight("embeddings.token_type_embeddings.weight")
     if int(config.get("type_vocab_size", 2)) > 1:

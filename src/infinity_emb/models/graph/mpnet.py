@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 from infinity_emb.models.graph.architecture import Architecture, Config, check_config, require_config
 from infinity_emb.models.graph.attention import Heads, SegmentAttention, segment_mask
 from infinity_emb.models.graph.bert import score_roberta
+from infinity_emb.models.graph.positions import counted_positions
 from infinity_emb.models.graph.relative import bucket_bias
 
 if TYPE_CHECKING:
     from infinity_emb.models.graph.builder import GraphBuilder
 
-FIRST_POSITION = 2  # the reference fixes its padding index at 1, whatever config.json says
+PADDING_ID = 1  # fixed in the reference, whatever config.json says
 BUCKETS, FARTHEST = 32, 128  # fixed in the reference
 
 
@@ -21,8 +22,7 @@ def encode(builder: GraphBuilder, config: Config) -> str:
     check_config(config, "relative_attention_num_buckets", BUCKETS)
     width, heads = int(require_config(config, "hidden_size")), int(require_config(config, "num_attention_heads"))
     words = builder.lookup("embeddings.word_embeddings.weight", builder.flatten(builder.input("input_ids")))
-    positions = builder.node("Add", [builder.flatten(builder.input("position_ids")), builder.ints(FIRST_POSITION)])
-    places = builder.lookup("embeddings.position_embeddings.weight", positions)
+    places = builder.lookup("embeddings.position_embeddings.weight", counted_positions(builder, PADDING_ID))
     hidden = builder.layer_norm(builder.add(words, places), "embeddings.LayerNorm", _epsilon(config))
     bias = bucket_bias(builder, "encoder.relative_attention_bias.weight", BUCKETS, FARTHEST)
     mask = builder.add(bias, segment_mask(builder))
