@@ -115,6 +115,11 @@ class Backend(ABC):
     def __init__(self, spec: ModelSpec, options: BackendOptions) -> None:
         """Load; raises `LoadError` or `MissingExtraError`."""
 
+    @classmethod
+    def fast_dtypes(cls, options: BackendOptions) -> tuple[Dtype, ...]:  # noqa: ARG003 - for those that have some
+        """Number formats that this machine computes faster than float32, fastest first; `auto` tries them."""
+        return ()
+
     @property
     @abstractmethod
     def inputs(self) -> tuple[str, ...]:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from infinity_emb.models.spec.model import ModelSpec
 
 _PRECISIONS = {Dtype.FLOAT32: "f32", Dtype.BFLOAT16: "bf16", Dtype.FLOAT16: "f16"}
+# Formats that a CPU may compute natively, and their names in the library's list of what it does.
+_FAST = {Dtype.BFLOAT16: "BF16", Dtype.FLOAT16: "FP16"}
 
 
 class _Running:
@@ -99,6 +101,12 @@ class OpenVinoBackend(Backend):
             version=f"openvino {openvino.__version__.partition('-')[0]}",
             graph=origin,
         )
+
+    @classmethod
+    def fast_dtypes(cls, options: BackendOptions) -> tuple[Dtype, ...]:  # noqa: ARG003 - the contract's signature
+        openvino = extras.require("openvino", "openvino", "--engine openvino")
+        native = openvino.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
+        return tuple(dtype for dtype, name in _FAST.items() if name in native)
 
     @property
     def inputs(self) -> tuple[str, ...]:

@@ -23,6 +23,11 @@ def positive(value: float) -> str | None:
     return None if value > 0 else f"{value} is too small; it must be greater than 0"
 
 
+def share(value: float) -> str | None:
+    """From 0 to below 1."""
+    return None if 0 <= value < 1 else f"{value} is out of range; it must be 0 or more and less than 1"
+
+
 def port_number(value: int) -> str | None:
     """A TCP port; 0 lets the system choose one."""
     return None if 0 <= value <= 65535 else f"{value} is no port; it must be 0 to 65535"

@@ -102,30 +102,6 @@ class EngineArgs:
         ),
     )
     dtype: Dtype = setting(Dtype.AUTO, Option(help="Number format of weights and computation.", section=_COMPUTE))
-    fidelity: float = setting(
-        0.9999,
-        Option(
-            help="Smallest cosine that vectors of the self-check must have with the float32 reference. Below it the "
-            "next exact number format is taken; if float32 fails, the model is not served. 0 switches the check off.",
-            section=_COMPUTE,
-            check=share,
-        ),
-    )
-    expect_fingerprint: str | None = setting(
-        None,
-        Option(
-            help="Refuse to serve a model with another fingerprint, so that an index is never mixed; /models shows it.",
-            section=_MODEL,
-        ),
-    )
-    deterministic: bool = setting(
-        False,
-        Option(
-            help="Results equal to the last bit whatever else is asked: every text is computed alone, which costs "
-            "throughput.",
-            section=_COMPUTE,
-        ),
-    )
     pooling_method: PoolingMethod = setting(
         PoolingMethod.AUTO,
         Option(help="How token states become one vector; auto is what the repository says.", section=_MODEL),
@@ -233,6 +209,31 @@ class EngineArgs:
             help="Allow weights in pickle files (pytorch_model.bin). Such a file can run any code: only for "
             "repositories you trust.",
             section=_MODEL,
+        ),
+    )
+
+    fidelity: float = setting(
+        0.9999,
+        Option(
+            help="Smallest cosine that vectors of the self-check must have with the float32 reference. Below it the "
+            "next exact number format is taken; if float32 fails, the model is not served. 0 switches the check off.",
+            section=_COMPUTE,
+            check=share,
+        ),
+    )
+    expect_fingerprint: str | None = setting(
+        None,
+        Option(
+            help="Refuse to serve a model with another fingerprint, so that an index is never mixed; /models shows it.",
+            section=_MODEL,
+        ),
+    )
+    deterministic: bool = setting(
+        False,
+        Option(
+            help="Results equal to the last bit whatever else is asked: every text is computed alone, which costs "
+            "throughput.",
+            section=_COMPUTE,
         ),
     )
 

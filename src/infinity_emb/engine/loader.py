@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,13 @@ from infinity_emb.backends.base import BackendOptions
 from infinity_emb.backends.registry import backend_class
 from infinity_emb.config.environment import environ
 from infinity_emb.engine.choice import choose_engine
+from infinity_emb.engine.deterministic import DeterministicBackend
+from infinity_emb.engine.fidelity.check import SelfCheck
+from infinity_emb.engine.fidelity.choice import attempts_of, choose
+from infinity_emb.engine.fidelity.record import Records
+from infinity_emb.errors import LoadError
 from infinity_emb.models.dummy import DummyPreprocessor, dummy_spec
+from infinity_emb.models.fingerprint import Fingerprints
 from infinity_emb.models.hub import HubSettings, Wanted, resolve
 from infinity_emb.models.preprocess.text import TextPreprocessor
 from infinity_emb.models.spec import read_spec
@@ -23,6 +30,8 @@ if TYPE_CHECKING:
 
     from infinity_emb.backends.base import Backend
     from infinity_emb.config.engine_args import EngineArgs
+    from infinity_emb.engine.fidelity.check import Attempt
+    from infinity_emb.engine.fidelity.choice import Chosen
     from infinity_emb.models.spec.model import ModelSpec
 
 
@@ -46,8 +55,7 @@ class LoadedModel:
 
     def close(self) -> None:
         """Give memory and devices back."""
-        for backend in self.backends:
-            backend.close()
+        _close(self.backends)
 
 
 def load(args: EngineArgs) -> LoadedModel:
@@ -76,13 +84,48 @@ def load(args: EngineArgs) -> LoadedModel:
         spec = read_spec(checkpoint, task=args.task, pooling=args.pooling_method, allow_pickle=args.allow_pickle)
         preprocessor = TextPreprocessor(spec)
     options = _replica_options(args, engine)
+    folder = options[0].cache_folder or HubSettings.from_environment(environ()).cache_folder
+    fingerprints = Fingerprints(spec, folder / "hashes", args.onnx_file)
 
-    def renew(number: int) -> Backend:
-        return backend_type(spec, options[number])
+    def renewed(attempt: Attempt, number: int) -> Backend:
+        chosen = replace(
+            options[number], dtype=attempt.dtype, extra={**options[number].extra, "onnx_file": attempt.onnx_file}
+        )
+        backend = backend_type(spec, chosen)
+        return DeterministicBackend(backend) if args.deterministic else backend
 
-    backends = tuple(renew(number) for number in range(len(options)))
-    card = _card(args, spec, backends, time.perf_counter() - started_s)
-    return LoadedModel(spec, preprocessor, backends, card, renew)
+    def all_renewed(attempt: Attempt) -> tuple[Backend, ...]:
+        return tuple(renewed(attempt, number) for number in range(len(options)))
+
+    check = None
+    if args.fidelity > 0 and isinstance(preprocessor, TextPreprocessor):
+        context = (str(engine), "alone" if args.deterministic else "packed")
+        check = SelfCheck(spec, preprocessor, options[0], context, fingerprints, Records(folder / "fidelity"))
+    try:
+        attempts = attempts_of(options[0], backend_type, checked=check is not None)
+        chosen = choose(attempts, all_renewed, check, args.fidelity)
+        fingerprint = fingerprints.of(str(chosen.backends[0].report.dtype), chosen.attempt.onnx_file)
+    finally:
+        fingerprints.close()
+    if args.expect_fingerprint not in {None, fingerprint}:
+        _close(chosen.backends)
+        raise _other_fingerprint(args, fingerprint)
+    card = _card(args, spec, chosen, fingerprint, time.perf_counter() - started_s)
+    return LoadedModel(spec, preprocessor, chosen.backends, card, partial(renewed, chosen.attempt))
+
+
+def _close(backends: tuple[Backend, ...]) -> None:
+    for backend in backends:
+        backend.close()
+
+
+def _other_fingerprint(args: EngineArgs, fingerprint: str) -> LoadError:
+    return LoadError(
+        f"{args.model_name_or_path} has the fingerprint {fingerprint}, but --expect-fingerprint asks for "
+        f"{args.expect_fingerprint}. Its vectors would not fit those made before. Serve the model, revision and "
+        "--dtype that the index was made with, or make the index again and expect the new fingerprint.",
+        param="expect_fingerprint",
+    )
 
 
 def _replica_options(args: EngineArgs, engine: InferenceEngine) -> list[BackendOptions]:
@@ -105,7 +148,8 @@ def _replica_options(args: EngineArgs, engine: InferenceEngine) -> list[BackendO
     ]
 
 
-def _card(args: EngineArgs, spec: ModelSpec, backends: tuple[Backend, ...], load_s: float) -> ModelCard:
+def _card(args: EngineArgs, spec: ModelSpec, chosen: Chosen, fingerprint: str, load_s: float) -> ModelCard:
+    backends, figures = chosen.backends, chosen.figures
     report = backends[0].report
     pooling = spec.pooling
     return ModelCard(
@@ -132,6 +176,8 @@ def _card(args: EngineArgs, spec: ModelSpec, backends: tuple[Backend, ...], load
             "library": report.version,
             "graph": report.graph,
             "architecture": spec.model_type,
+            "fingerprint": fingerprint,
+            **({} if figures is None else figures.facts()),
             "load_s": round(load_s, 2),
             "notes": "; ".join(spec.notes),
         },
