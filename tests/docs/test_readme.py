@@ -29,7 +29,11 @@ def test_every_link_to_a_file_leads_somewhere() -> None:
 def test_curl_example_answers_with_384_numbers(documented_server) -> None:
     (command,) = [block for block in blocks("sh") if block.startswith("curl")]
     answer = subprocess.run(
-        ["bash", "-c", command.replace(DEFAULT_URL, documented_server.url)], capture_output=True, text=True, check=True, timeout=60
+        ["bash", "-c", command.replace(DEFAULT_URL, documented_server.url)],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
     )
     assert len(json.loads(answer.stdout)["data"][0]["embedding"]) == 384
 

@@ -45,7 +45,9 @@ def library(example, documented_server):
         ("measure how long a small piece of code takes", {"timeit"}),
     ],
 )
-def test_a_question_finds_the_right_module_among_the_best_five(example, library, documented_server, question, modules) -> None:
+def test_a_question_finds_the_right_module_among_the_best_five(
+    example, library, documented_server, question, modules
+) -> None:
     best = example.search(documented_server.url, question, *library)
     assert modules & {item.name.split(".")[0] for _, item in best}
     scores = [score for score, _ in best]

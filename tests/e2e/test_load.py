@@ -10,6 +10,7 @@ import time
 import httpx
 import numpy as np
 import pytest
+
 from texts import sample_words
 
 REQUESTS = 1000
@@ -24,9 +25,7 @@ def vectors_of(answer: dict) -> np.ndarray:
 async def post_all(url: str, bodies: list[list[str]]) -> list[httpx.Response]:
     limits = httpx.Limits(max_connections=CONNECTIONS)
     async with httpx.AsyncClient(base_url=url, timeout=300, limits=limits) as client:
-        tasks = [
-            client.post("/v1/embeddings", json={"input": texts, "encoding_format": "base64"}) for texts in bodies
-        ]
+        tasks = [client.post("/v1/embeddings", json={"input": texts, "encoding_format": "base64"}) for texts in bodies]
         return await asyncio.gather(*tasks)
 
 
@@ -35,7 +34,9 @@ def test_a_thousand_concurrent_requests_get_their_own_vectors(minilm_server) -> 
     chance = random.Random(5)
     pool = [" ".join(sample_words(chance, chance.randint(1, 6))) for _ in range(100)]
     alone = [
-        vectors_of(httpx.post(f"{minilm_server.url}/v1/embeddings", json={"input": text, "encoding_format": "base64"}).json())[0]
+        vectors_of(
+            httpx.post(f"{minilm_server.url}/v1/embeddings", json={"input": text, "encoding_format": "base64"}).json()
+        )[0]
         for text in pool
     ]
     expected = dict(zip(pool, alone, strict=True))
@@ -65,4 +66,4 @@ def test_health_answers_while_batches_run(minilm_server) -> None:
             await work
             return waits
 
-    assert sorted(asyncio.run(measure()))[0] < 2.0  # KubeAI's probes give up after 2 s
+    assert max(asyncio.run(measure())) < 2.0  # KubeAI's probes give up after 2 s

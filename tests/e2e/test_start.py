@@ -38,7 +38,8 @@ def test_two_models_in_one_server_are_told_apart(minilm_folder) -> None:
     with serve(*arguments) as server:
         server.wait_until_ready()
         real, fake = (
-            httpx.post(f"{server.url}/v1/embeddings", json={"input": "hi", "model": name}).json() for name in ("real", "fake")
+            httpx.post(f"{server.url}/v1/embeddings", json={"input": "hi", "model": name}).json()
+            for name in ("real", "fake")
         )
         assert real["model"] == "real"
         assert real["data"][0]["embedding"] != fake["data"][0]["embedding"]
