@@ -7,6 +7,7 @@ model = load(folder, spec)                                           the referen
 
 from __future__ import annotations
 
+import functools
 import json
 import warnings
 from typing import TYPE_CHECKING
@@ -29,6 +30,7 @@ ENCODER = {
 DECODER = ENCODER | {"num_key_value_heads": 2, "head_dim": 16}
 BASES: dict[str, dict] = {
     "bert": ENCODER,
+    "xlm-roberta": ENCODER | {"pad_token_id": 1, "type_vocab_size": 1},
     "distilbert": {"dim": 32, "n_layers": 3, "n_heads": 4, "hidden_dim": 48, "max_position_embeddings": LONGEST},
     "mpnet": ENCODER | {"pad_token_id": 1},
     "modernbert": ENCODER | {"num_hidden_layers": 4, "local_attention": 8},
@@ -54,6 +56,15 @@ BASES: dict[str, dict] = {
     "nomic_bert": ENCODER,
     "gte": ENCODER,
 }
+XLM_ROBERTA_NAMES = (
+    ("embeddings.LayerNorm", "emb_ln"),
+    ("encoder.layer.", "encoder.layers."),
+    ("attention.output.dense", "mixer.out_proj"),
+    ("attention.output.LayerNorm", "norm1"),
+    ("intermediate.dense", "mlp.fc1"),
+    ("output.dense", "mlp.fc2"),
+    ("output.LayerNorm", "norm2"),
+)
 ENCODER_ONLY = {"t5": "T5EncoderModel", "mt5": "MT5EncoderModel"}
 
 
@@ -90,6 +101,23 @@ def save_plain(folder: Path, config: dict, shapes: dict) -> tuple[ModelSpec, dic
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
     return read(folder), tensors
+
+
+def rename_xlm_roberta(spec: ModelSpec) -> None:
+    """Write a checkpoint again in the layout of `jinaai/xlm-roberta-flash-implementation`."""
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    (file,) = spec.weights
+    tensors = load_file(file)
+    for name in [name for name in tensors if ".self.query." in name]:
+        parts = [tensors.pop(name.replace("query", part)) for part in ("query", "key", "value")]
+        tensors[name.replace("attention.self.query", "mixer.Wqkv")] = torch.cat(parts)
+    renamed = {
+        functools.reduce(lambda name, pair: name.replace(*pair), XLM_ROBERTA_NAMES, name): tensor
+        for name, tensor in tensors.items()
+    }
+    save_file(renamed, file)
 
 
 def write_static(folder: Path, tensors: dict) -> ModelSpec:

@@ -51,6 +51,7 @@ CASES: dict[str, tuple[str, dict]] = {
     ),
     "deberta-v2 absolute": ("deberta-v2", {"relative_attention": False, "type_vocab_size": 2, "embedding_size": 16}),
     "modernbert biases": ("modernbert", {"norm_bias": True, "attention_bias": True, "mlp_bias": True}),
+    "xlm-roberta": ("xlm-roberta", {}),
     "qwen2": ("qwen2", {}),
     "qwen2 windows": ("qwen2", {"use_sliding_window": True, "sliding_window": 6, "max_window_layers": 1}),
     "qwen2 windows both ways": (
@@ -245,6 +246,17 @@ def test_gte_with_its_own_code_scales_rotary_frequencies_by_ntk(backend, tmp_pat
     own = {"model_type": "new", "rope_theta": 20000, "rope_scaling": {"type": "ntk", "factor": factor}}
     config = spec.config | own | {"rope_parameters": None, "position_embedding_type": "rope", "pack_qkv": True}
     compare(backend, dataclasses.replace(spec, config=config, model_type="new"), features, wanted)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("labels", [0, 1])
+def test_xlm_roberta_in_the_layout_of_jina_computes_the_same(labels, backend, tmp_path):
+    """The tensors of transformers' own checkpoint under the other names."""
+    spec = tiny_more.save(tmp_path, "xlm-roberta", {}, labels=labels)
+    features = sequences(spec)
+    wanted = expected(tiny_more.load(tmp_path, spec), features, spec)
+    tiny_more.rename_xlm_roberta(spec)
+    compare(backend, spec, features, wanted)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

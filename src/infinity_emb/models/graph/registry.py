@@ -34,7 +34,7 @@ _ARCHITECTURES: dict[str, str] = {
     "roberta": f"{_PACKAGE}.bert:ROBERTA",
     "static": f"{_PACKAGE}.static:STATIC",
     "t5": f"{_PACKAGE}.t5:T5",
-    "xlm-roberta": f"{_PACKAGE}.bert:ROBERTA",
+    "xlm-roberta": f"{_PACKAGE}.xlm_roberta:XLM_ROBERTA",
 }
 # (model_type, field of config.json, its value) → another architecture that goes by the same model_type
 _VARIANTS: dict[tuple[str, str, str], str] = {

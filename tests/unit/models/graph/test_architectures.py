@@ -44,10 +44,15 @@ REFUSED = [
     ("nomic_bert", "rotary_emb_interleaved", True),
     ("nomic_bert", "rotary_scaling_factor", 2),
     ("nomic_bert", "moe_normalize_expert_weights", True),
+    ("xlm-roberta", "lora_adaptations", ["retrieval.query"]),
+    ("xlm-roberta", "position_embedding_type", "rotary"),
     ("qwen2", "layer_types", ["linear_attention", "full_attention"]),
     ("qwen3", "rope_parameters", {"rope_type": "dynamic", "factor": 2.0}),
     ("qwen3", "rope_scaling", {"type": "longrope", "factor": 2.0}),
 ]
+
+
+OTHERS["xlm-roberta"] = ENCODER | {"pad_token_id": 1}
 
 
 def config(model_type, **changes):
