@@ -11,7 +11,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import infinity_emb
 from infinity_emb.engine.fidelity.figures import Figures
 from infinity_emb.engine.fidelity.probes import PROBES, QUERY
 
@@ -61,7 +60,7 @@ def _surroundings() -> list[str]:
     """Machine, libraries, probes and our own code."""
     parts = [platform.machine(), *PROBES, QUERY]
     parts += [f"{name} {_version(name)}" for name in _LIBRARIES]
-    root = Path(infinity_emb.__file__).parent
+    root = Path(__file__).parents[2]  # the package
     for source in _SOURCES:
         for path in sorted((root / source).rglob("*.py")):
             status = path.stat()
