@@ -49,6 +49,7 @@ CASES: dict[str, tuple[str, dict]] = {
         "deberta-v2",
         {"pos_att_type": ["p2c"], "norm_rel_ebd": "none", "position_biased_input": True},
     ),
+    "deberta-v2 convolution": ("deberta-v2", {"conv_kernel_size": 3, "conv_act": "gelu"}),
     "deberta-v2 absolute": ("deberta-v2", {"relative_attention": False, "type_vocab_size": 2, "embedding_size": 16}),
     "modernbert biases": ("modernbert", {"norm_bias": True, "attention_bias": True, "mlp_bias": True}),
     "xlm-roberta": ("xlm-roberta", {}),

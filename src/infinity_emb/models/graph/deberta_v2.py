@@ -9,6 +9,7 @@ import numpy as np
 
 from infinity_emb.models.graph.architecture import Architecture, Config, check_config, require_config
 from infinity_emb.models.graph.attention import Heads, SegmentAttention, segment_mask
+from infinity_emb.models.graph.convolution import convolve
 from infinity_emb.models.graph.relative import distance_index
 
 if TYPE_CHECKING:
@@ -19,12 +20,15 @@ if TYPE_CHECKING:
 
 def encode(builder: GraphBuilder, config: Config) -> str:
     """Token states."""
-    check_config(config, "conv_kernel_size", 0)
+    check_config(config, "conv_kernel_size", 0, 3, 5, 7, 9)
+    check_config(config, "conv_groups", 1)
     check_config(config, "attention_head_size", config["hidden_size"] // config["num_attention_heads"])
-    hidden = _embeddings(builder, config)
+    embedded = hidden = _embeddings(builder, config)
     attention = _Disentangled(builder, config)
     for number in range(int(require_config(config, "num_hidden_layers"))):
         hidden = _layer(builder, config, attention, hidden, f"encoder.layer.{number}")
+        if number == 0 and config.get("conv_kernel_size"):
+            hidden = _add_neighbours(builder, config, embedded, hidden)
     return hidden
 
 
@@ -167,6 +171,13 @@ def _layer(builder: GraphBuilder, config: Config, attention: _Disentangled, hidd
     activated = builder.activation(expanded, str(config.get("hidden_act", "gelu")))
     contracted = builder.linear(activated, f"{name}.output.dense", (width, inner))
     return builder.layer_norm(builder.add(contracted, hidden), f"{name}.output.LayerNorm", _epsilon(config))
+
+
+def _add_neighbours(builder: GraphBuilder, config: Config, embedded: str, hidden: str) -> str:
+    """What the largest checkpoints add behind the first layer: a convolution of the embeddings."""
+    mixed = convolve(builder, embedded, "encoder.conv.conv", int(config["conv_kernel_size"]))
+    activated = builder.activation(mixed, str(config.get("conv_act", "tanh")))
+    return builder.layer_norm(builder.add(hidden, activated), "encoder.conv.LayerNorm", _epsilon(config))
 
 
 def _epsilon(config: Config) -> float:

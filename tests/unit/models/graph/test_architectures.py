@@ -25,7 +25,8 @@ JINA = {"position_embedding_type": "alibi", "feed_forward_type": "geglu"}
 REFUSED = [
     ("albert", "position_embedding_type", "relative_key"),
     ("bert", "position_embedding_type", "relative_key"),
-    ("deberta-v2", "conv_kernel_size", 3),
+    ("deberta-v2", "conv_kernel_size", 4),
+    ("deberta-v2", "conv_groups", 2),
     ("deberta-v2", "attention_head_size", 16),
     ("gemma3_text", "attn_logit_softcapping", 50.0),
     ("gemma3_text", "layer_types", ["chunked_attention", "full_attention"]),
