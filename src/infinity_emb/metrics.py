@@ -39,7 +39,12 @@ GAUGES = {
     "infinity_running_items": "Items being computed.",
     "infinity_tokens_per_second": "Measured speed of the model.",
     "infinity_model_up": "1 if the model can answer, 0 if not.",
+    "infinity_fidelity_min_cosine": "Smallest cosine of the self-check's vectors with the float32 reference.",
+    "infinity_fidelity_max_abs_error": "Largest error of a number in the self-check.",
+    "infinity_fidelity_top10_agreement": "Share of the ten nearest in the self-check that are the reference's.",
 }
+FIDELITY = ("fidelity_min_cosine", "fidelity_max_abs_error", "fidelity_top10_agreement")
+"""Facts of a model's card that are gauges too."""
 
 
 class _Requests:

@@ -105,6 +105,7 @@ class FakeEngine:
             prompts={"query": "query: ", "code": "code: "},
             default_prompt_name=None,
             batch_size=32,
+            extra={"fingerprint": "0123456789abcdef", "fidelity_min_cosine": 0.99995, "fidelity_reference": "a double"},
         )
 
     @property

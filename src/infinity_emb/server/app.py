@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from infinity_emb.errors import InfinityError
+from infinity_emb.metrics import FIDELITY
 from infinity_emb.server.access import Access
 from infinity_emb.server.body import read_body
 from infinity_emb.server.cors import cors_headers, is_preflight, preflight_response
@@ -153,7 +154,7 @@ async def _lifespan(receive: Receive, send: Send) -> None:
 def model_gauges(models: Models) -> Iterator[ModelGauges]:
     """What the models say of themselves at each scrape."""
     for engine in models:
-        status = engine.overload_status()
+        status, facts = engine.overload_status(), engine.card.extra
         yield (
             engine.card.served_name,
             {
@@ -164,5 +165,8 @@ def model_gauges(models: Models) -> Iterator[ModelGauges]:
                 "infinity_queue_oldest_seconds": status.oldest_wait_s,
                 "infinity_tokens_per_second": status.tokens_per_s,
                 "infinity_model_up": float(engine.is_healthy),
+                **{
+                    f"infinity_{name}": float(engine.card.extra[name]) for name in FIDELITY if name in engine.card.extra
+                },
             },
         )

@@ -70,6 +70,7 @@ def model_entry(engine: AsyncEmbeddingEngine) -> dict[str, Any]:
         "labels": list(card.labels),
         "prompts": card.prompts,
         "default_prompt_name": card.default_prompt_name,
+        "fingerprint": card.extra.get("fingerprint"),
         "details": card.extra,
     }
 
@@ -87,7 +88,7 @@ def _cohere_entry(engine: AsyncEmbeddingEngine) -> dict[str, Any]:
     card = engine.card
     return {
         "name": card.served_name,
-        "endpoints": [_COHERE_ENDPOINTS[task] for task in Task if task in card.tasks],
+        "endpoints": [name for task, name in _COHERE_ENDPOINTS.items() if task in card.tasks],
         "finetuned": False,
         "context_length": card.max_length,
     }

@@ -89,7 +89,7 @@ async def answer(request: Request, serving: Serving, body: CohereEmbedBody, *, p
         "model": embedded.model,
         "meta": meta(embedded.usage, input_tokens=embedded.usage.prompt_tokens),
     }
-    return json_response(written, headers=usage_headers(embedded.usage))
+    return json_response(written, headers=embedded.headers)
 
 
 async def tokenize(request: Request, serving: Serving) -> Response:

@@ -51,6 +51,11 @@ class Embedded(NamedTuple):
         """Tokens and truncations."""
         return self.result.usage
 
+    @property
+    def headers(self) -> Headers:
+        """What every answer with vectors carries."""
+        return [*usage_headers(self.usage), *fingerprint_headers(self.engine)]
+
 
 async def embed(request: Request, serving: Serving, fields: EmbedFields, inputs: Inputs) -> Embedded:
     """Embed the inputs of a request and count what it cost.
@@ -88,6 +93,12 @@ def usage_of(usage: Usage) -> dict[str, Any]:
 def usage_headers(usage: Usage) -> Headers:
     """`x-truncated` with the number of cut items, if any was."""
     return [(b"x-truncated", str(len(usage.truncated)).encode())] if usage.truncated else []
+
+
+def fingerprint_headers(engine: AsyncEmbeddingEngine) -> Headers:
+    """`x-model-fingerprint`: vectors under another value must not share an index with these."""
+    fingerprint = engine.card.extra.get("fingerprint")
+    return [(b"x-model-fingerprint", str(fingerprint).encode())] if fingerprint else []
 
 
 async def _embed_media(engine: AsyncEmbeddingEngine, inputs: Inputs, options: EmbedOptions) -> EmbedResult:

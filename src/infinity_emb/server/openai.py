@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from msgspec import Meta
 
 from infinity_emb.server.decode import decode_body, decoder_for
-from infinity_emb.server.embedding import embed, usage_headers, usage_of
+from infinity_emb.server.embedding import embed, usage_of
 from infinity_emb.server.errors import SchemaError
 from infinity_emb.server.fields import EmbedFields, TextOrTokens
 from infinity_emb.server.inputs import Inputs, content_text, read_inputs
@@ -66,7 +66,7 @@ async def azure_embeddings(request: Request, serving: Serving) -> Response:
 async def answer(request: Request, serving: Serving, body: EmbeddingBody, inputs: Inputs) -> Response:
     """Embed and write in the form that was asked for."""
     embedded = await embed(request, serving, body, inputs)
-    headers = usage_headers(embedded.usage)
+    headers = embedded.headers
     compact = binary_response(request, embedded.vectors, embedded.form)
     if compact is not None:
         headers.append((b"x-prompt-tokens", str(embedded.usage.prompt_tokens).encode()))

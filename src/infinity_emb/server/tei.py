@@ -13,7 +13,7 @@ from infinity_emb.errors import CapabilityError
 from infinity_emb.server import cohere
 from infinity_emb.server.decode import decode_body, decoder_for
 from infinity_emb.server.embedding import embed as embed_inputs
-from infinity_emb.server.embedding import usage_headers
+from infinity_emb.server.embedding import fingerprint_headers, usage_headers
 from infinity_emb.server.errors import SchemaError
 from infinity_emb.server.fields import EmbedFields, TextOrTokens
 from infinity_emb.server.inputs import Inputs, read_inputs
@@ -76,7 +76,7 @@ async def embed_body(request: Request, serving: Serving, body: TeiEmbedBody) -> 
     started_s = time.perf_counter()
     inputs = read_inputs(body.inputs, serving.settings, "inputs")
     embedded = await embed_inputs(request, serving, body, inputs)
-    headers = compute_headers(embedded.usage, inputs.items, started_s)
+    headers = [*compute_headers(embedded.usage, inputs.items, started_s), *fingerprint_headers(embedded.engine)]
     compact = binary_response(request, embedded.vectors, embedded.form)
     if compact is not None:
         compact.headers += headers

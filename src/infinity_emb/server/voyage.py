@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from msgspec import Meta
 
 from infinity_emb.server.decode import decode_body, decoder_for
-from infinity_emb.server.embedding import embed, usage_headers, usage_of
+from infinity_emb.server.embedding import embed, usage_of
 from infinity_emb.server.errors import SchemaError
 from infinity_emb.server.fields import EmbedFields
 from infinity_emb.server.inputs import Inputs, read_inputs
@@ -65,7 +65,7 @@ async def contextualized(request: Request, serving: Serving) -> Response:
         for index, document in enumerate(body.inputs)
     ]
     answer = {"object": "list", "data": groups, "model": embedded.model, "usage": usage_of(embedded.usage)}
-    return json_response(answer, headers=usage_headers(embedded.usage))
+    return json_response(answer, headers=embedded.headers)
 
 
 async def multimodal(request: Request, serving: Serving) -> Response:
@@ -75,4 +75,4 @@ async def multimodal(request: Request, serving: Serving) -> Response:
     embedded = await embed(request, serving, body, inputs)
     answer = envelope(embedded, rows(embedded.vectors, base64=embedded.form.base64))
     answer["usage"] |= {"text_tokens": embedded.usage.prompt_tokens, "image_pixels": 0, "video_pixels": 0}
-    return json_response(answer, headers=usage_headers(embedded.usage))
+    return json_response(answer, headers=embedded.headers)
