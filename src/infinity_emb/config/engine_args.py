@@ -75,7 +75,7 @@ class EngineArgs:
         Option(
             flag="vector-disk-cache",
             kind=bool,
-            help="Keep finished vectors on disk and reuse them for equal inputs.",
+            help="Keep finished vectors on disk, shared by processes, and reuse them for equal inputs.",
             section=_LINE,
         ),
     )
@@ -201,6 +201,15 @@ class EngineArgs:
         Option(
             help="Folder for downloads, compiled graphs and cached vectors, instead of the usual cache folders.",
             section=_MODEL,
+        ),
+    )
+    vector_cache_mb: int = setting(
+        0,
+        Option(
+            help="Memory for vectors that are reused for equal inputs, in MB; 0 keeps none. With it, or with "
+            "--vector-disk-cache, equal inputs that are in flight at once are computed once.",
+            section=_LINE,
+            check=at_least(0),
         ),
     )
     allow_pickle: bool = setting(

@@ -8,18 +8,22 @@ import time
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from infinity_emb.engine.cache import EmbeddingCache
 from infinity_emb.engine.contract import ContractFace
 from infinity_emb.engine.loader import LoadedModel, load
 from infinity_emb.engine.runtime import ModelRuntime
 from infinity_emb.engine.vectors import activate, check_dimensions, finish_vectors, sigmoid
 from infinity_emb.errors import (
+    BackendError,
     CapabilityError,
     DeadlineExceededError,
     InputTooLargeError,
     InvalidInputError,
     NotReadyError,
+    RequestError,
 )
 from infinity_emb.models.quantize import quantize
 from infinity_emb.types import Call, EmbedOptions, EmbedResult, OverloadStatus, ScoreOptions, ScoreResult, Task, Usage
@@ -31,8 +35,9 @@ if TYPE_CHECKING:
 
     from infinity_emb.backends.base import Arrays
     from infinity_emb.config.engine_args import EngineArgs
+    from infinity_emb.engine.cache import CacheCounts
     from infinity_emb.models.features import Features
-    from infinity_emb.types import EmbeddingDtype, FloatArray, ModelCard, TextInput, TokenInfo
+    from infinity_emb.types import EmbeddingDtype, FloatArray, ModelCard, TextInput, TextOptions, TokenInfo
 
 # Below this, tokenizing in the caller's thread is cheaper than handing it over.
 INLINE_CHARACTERS = 4_000
@@ -60,6 +65,7 @@ class AsyncEmbeddingEngine(ContractFace):
     def __init__(self, engine_args: EngineArgs) -> None:
         self.engine_args = engine_args
         self._model: LoadedModel = load(engine_args)
+        self._cache = _make_cache(engine_args, self._model)
         self._runtime: ModelRuntime | None = None
         self._preprocessing: ThreadPoolExecutor | None = None
         self._turn = threading.Lock()  # no asyncio lock: an engine may be used by one event loop after another
@@ -91,6 +97,11 @@ class AsyncEmbeddingEngine(ContractFace):
         """How often a worker that died or hung was replaced since the engine started."""
         runtime = self._runtime
         return 0 if runtime is None else runtime.restarts
+
+    @property
+    def cache_counts(self) -> CacheCounts | None:
+        """Hits and misses of the vector cache; None if there is none."""
+        return None if self._cache is None else self._cache.counts
 
     @property
     def capabilities(self) -> set[str]:
@@ -150,6 +161,8 @@ class AsyncEmbeddingEngine(ContractFace):
     def close(self) -> None:
         """Stop and give the memory of the weights back; the engine cannot be started again."""
         self.stop()
+        if self._cache is not None:
+            self._cache.close()
         self._model.close()
 
     async def __aenter__(self) -> AsyncEmbeddingEngine:  # noqa: PYI034 - the original's users read the class name
@@ -177,9 +190,24 @@ class AsyncEmbeddingEngine(ContractFace):
         self._require(Task.EMBED)
         check_dimensions(self._model.spec, options.dimensions)
         preprocessor = self._model.preprocessor
+        if self._cache is not None and all(isinstance(item, str) for item in inputs):
+            prompt = preprocessor.resolve_prompt(options.text)
+            embed = partial(self._embed_some, options=options.text, call=call)
+            try:
+                outputs, usage = await self._cache.outputs(self._checked(inputs), prompt, options.text, embed)
+                return EmbedResult(finish_vectors(outputs, self._model.spec, options), usage)
+            except (RequestError, BackendError):
+                pass  # it counts items among those that were computed; computing all of them names the right one
         features = await self._preprocess(inputs, lambda: preprocessor.texts(inputs, options.text))
         outputs = await self._compute(features, call)
         return EmbedResult(finish_vectors(outputs, self._model.spec, options), _usage(features))
+
+    async def _embed_some(
+        self, inputs: list[TextInput], *, options: TextOptions, call: Call | None
+    ) -> tuple[list[Features], Arrays]:
+        preprocessor = self._model.preprocessor
+        features = await self._preprocess(inputs, lambda: preprocessor.texts(inputs, options))
+        return features, await self._compute(features, call)
 
     async def rerank_result(
         self,
@@ -268,7 +296,21 @@ class AsyncEmbeddingEngine(ContractFace):
     async def _preprocess(self, inputs: Sequence[Any], make: Callable[[], list[Features]]) -> list[Features]:
         """Check the request's size, then turn it into features: here if it is small, else in the pool."""
         runtime, pool = self._runtime, self._preprocessing
+        self._checked(inputs)
         if runtime is None or pool is None:
+            raise _NotStartedError("The engine stopped before the request was read.", retry_after_s=5)
+        runtime.check_room(len(inputs))
+        if len(inputs) <= INLINE_ITEMS and sum(map(_size, inputs)) <= INLINE_CHARACTERS:
+            return make()
+        try:
+            work = pool.submit(make)
+        except RuntimeError as error:  # the pool is shut down
+            raise _NotStartedError("The engine stopped before the request was read.", retry_after_s=5) from error
+        return await asyncio.wrap_future(work)
+
+    def _checked(self, inputs: Sequence[Any]) -> Sequence[Any]:
+        """The inputs, if the engine runs and the request is neither empty nor too large."""
+        if self._runtime is None:
             raise _NotStartedError(
                 "The engine is not running; start it with `await engine.astart()` or `async with engine:`."
             )
@@ -282,14 +324,7 @@ class AsyncEmbeddingEngine(ContractFace):
                 "raise --max-client-batch-size.",
                 param="input",
             )
-        runtime.check_room(len(inputs))
-        if len(inputs) <= INLINE_ITEMS and sum(map(_size, inputs)) <= INLINE_CHARACTERS:
-            return make()
-        try:
-            work = pool.submit(make)
-        except RuntimeError as error:  # the pool is shut down
-            raise _NotStartedError("The engine stopped before the request was read.", retry_after_s=5) from error
-        return await asyncio.wrap_future(work)
+        return inputs
 
     async def _compute(self, features: list[Features], call: Call | None) -> Arrays:
         call = call or Call()
@@ -303,6 +338,13 @@ class AsyncEmbeddingEngine(ContractFace):
             return await asyncio.wait_for(computing, max(0.0, call.deadline_s - time.monotonic()))
         except asyncio.TimeoutError as error:
             raise DeadlineExceededError("The time limit passed before the request was computed.") from error
+
+
+def _make_cache(args: EngineArgs, model: LoadedModel) -> EmbeddingCache | None:
+    """None unless the model embeds and the user wants vectors kept."""
+    if model.spec.task is not Task.EMBED or not (args.vector_cache_mb or args.vector_disk_cache_path):
+        return None
+    return EmbeddingCache(args, str(model.card.extra["fingerprint"]), model.spec.dim)
 
 
 def _check_list(inputs: object) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from infinity_emb.errors import InfinityError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
 
     from infinity_emb.engine.cache.disk import DiskCache
     from infinity_emb.engine.cache.entry import Entry
@@ -62,7 +62,7 @@ class Reuse:
         found, missing = self._look_up(keys)
         if missing and self._disk is not None:
             missing = await self._look_on_disk(self._disk, found, missing)
-        waiting = {key: future for key, future in ((key, self._in_flight.get(key)) for key in missing) if future}
+        waiting = self._computed_elsewhere(missing)
         own = {key: position for key, position in missing.items() if key not in waiting}
         self.counts.shared += len(keys) - len(own) - sum(1 for key in keys if key in found)
         self.counts.misses += len(own)
@@ -83,6 +83,12 @@ class Reuse:
         """Close the file of the disk cache."""
         if self._disk is not None:
             self._disk.close()
+
+    def _computed_elsewhere(self, keys: Iterable[bytes]) -> dict[bytes, asyncio.Future[Entry]]:
+        """Computations of these keys that other requests of this event loop have begun."""
+        loop = asyncio.get_running_loop()
+        begun = ((key, self._in_flight.get(key)) for key in keys)
+        return {key: future for key, future in begun if future is not None and future.get_loop() is loop}
 
     def _look_up(self, keys: Sequence[bytes]) -> tuple[dict[bytes, Entry], dict[bytes, int]]:
         """Entries in memory, and for every other distinct key the first position that has it."""
