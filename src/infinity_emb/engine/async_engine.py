@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+import warnings
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from infinity_emb.config.engine_args import EngineArgs
 from infinity_emb.engine.cache import EmbeddingCache
 from infinity_emb.engine.contract import ContractFace
 from infinity_emb.engine.loader import LoadedModel, load
@@ -34,7 +36,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from infinity_emb.backends.base import Arrays
-    from infinity_emb.config.engine_args import EngineArgs
     from infinity_emb.engine.cache import CacheCounts
     from infinity_emb.models.features import Features
     from infinity_emb.types import EmbeddingDtype, FloatArray, ModelCard, TextInput, TextOptions, TokenInfo
@@ -55,6 +56,7 @@ class AsyncEmbeddingEngine(ContractFace):
 
     Args:
         engine_args: What to serve and how.
+        options: Fields of `EngineArgs` in its place; deprecated, LangChain's `InfinityEmbeddingsLocal` calls it so.
 
     Raises:
         LoadError: The model cannot be brought up.
@@ -62,7 +64,13 @@ class AsyncEmbeddingEngine(ContractFace):
         MissingExtraError: A library is not installed.
     """
 
-    def __init__(self, engine_args: EngineArgs) -> None:
+    def __init__(self, engine_args: EngineArgs | None = None, **options: Any) -> None:
+        if engine_args is None:
+            message = "AsyncEmbeddingEngine(**options) is deprecated; use AsyncEmbeddingEngine.from_args(EngineArgs(…))"
+            warnings.warn(message, DeprecationWarning, stacklevel=2)
+            engine_args = EngineArgs(**options)
+        elif options:
+            raise TypeError(f"give EngineArgs or single options, not both: {', '.join(options)}")
         self.engine_args = engine_args
         self._model: LoadedModel = load(engine_args)
         self._cache = _make_cache(engine_args, self._model)
@@ -85,6 +93,11 @@ class AsyncEmbeddingEngine(ContractFace):
     def is_running(self) -> bool:
         """Between `astart` and `astop`."""
         return self._runtime is not None
+
+    @property
+    def running(self) -> bool:
+        """The name that `is_running` had in early releases of the original, which LangChain reads."""
+        return self.is_running
 
     @property
     def is_healthy(self) -> bool:

@@ -188,6 +188,21 @@ def test_more_inputs_than_allowed_are_refused_with_the_option_to_raise():
         run_with(dummy(max_client_batch_size=4), lambda engine: engine.embed(sentences=["a"] * 5))
 
 
+def test_options_in_place_of_engine_args_work_with_a_warning_as_langchain_gives_them():
+    with pytest.warns(DeprecationWarning, match="from_args"):
+        engine = AsyncEmbeddingEngine(model_name_or_path="some/dummy", engine="dummy", device="cpu", revision=None)
+
+    async def main():
+        assert not engine.running
+        async with engine:
+            assert engine.running
+            return await engine.embed(["a"])
+
+    assert len(asyncio.run(main())[0]) == 1
+    with pytest.raises(TypeError, match="not both"):
+        AsyncEmbeddingEngine(dummy(), batch_size=8)
+
+
 def test_before_start_and_after_stop_every_task_raises_a_value_error():
     async def main():
         engine = AsyncEmbeddingEngine.from_args(dummy())
