@@ -51,10 +51,12 @@ class GraphBuilder:
     Args:
         tensors: Of the checkpoint.
         hides_filling: A text's other tokens do not see what a query is filled up with.
+        longest: Tokens of the longest text; 0 if that is not known.
     """
 
-    def __init__(self, tensors: Tensors, *, hides_filling: bool = False) -> None:
+    def __init__(self, tensors: Tensors, *, hides_filling: bool = False, longest: int = 0) -> None:
         self.tensors = tensors
+        self.longest = longest
         self.hides_filling = hides_filling
         self._nodes: list[onnx.NodeProto] = []
         self._constants: dict[tuple[str, tuple[int, ...], bytes], onnx.TensorProto] = {}
