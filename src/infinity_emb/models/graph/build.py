@@ -33,7 +33,7 @@ def build_graph(spec: ModelSpec) -> Graph:
     for field, known in _EVERYWHERE.items():
         check_config(spec.config, field, *known)
     family = architecture(spec.model_type, spec.config)
-    builder = GraphBuilder(Tensors(spec.weights, family.prefixes))
+    builder = GraphBuilder(Tensors(spec.weights, family.prefixes), longest=spec.max_length)
     hidden = family.encode(builder, spec.config)
     if spec.task is Task.EMBED:
         return builder.finish(apply_modules(builder, spec, hidden))
