@@ -9,6 +9,7 @@ name                dtype      shape                 meaning
 input_ids           int64      [rows, width]         token ids; 0 in padding slots
 segment_ids         int64      [rows, width]         a number above 0 for each text; 0 in padding slots
 position_ids        int64      [rows, width]         0, 1, … within each text; 0 in padding slots
+key_segment_ids     int64      [rows, width]         segment_ids, but -1 where a token is seen by none
 token_type_ids      int64      [rows, width]         as the tokenizer says; 0 in padding slots
 pool_weights        float32    [segments, slots]     1 where a token counts for the mean (slots = rows·width)
 position_weights    float32    [segments, slots]     1, 2, … along each text, else 0 (weighted mean)
@@ -19,6 +20,8 @@ token_index         int64      [segments, longest]   slots of each text's tokens
 
 Arrays it gives back: `embedding` float32 `[segments, dim]`, with `norm` `[segments, 1]` (the length each vector had
 before it was divided by it) where the model ends in Normalize; or `logits` float32 `[segments, labels]`.
+Other kinds of models give `tokens` float32 `[slots, dim]`, a vector a slot, or `sparse` float32 `[rows, vocabulary]`
+from rows of one text each.
 `segments` may be padded up by the collator (`Layout.segment_steps`); the caller drops those rows.
 """
 
@@ -56,12 +59,14 @@ class Layout:
             unless one row alone is longer.
         segments_per_row: 1 gives classic padding, one text a row; None is no limit (packed).
         segment_steps: Segment counts are padded up to one of these, to keep the number of shapes small.
+        max_rows: Most rows in a batch; None follows from `batch_tokens`.
     """
 
     widths: tuple[int, ...]
     batch_tokens: int
     segments_per_row: int | None = None
     segment_steps: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+    max_rows: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

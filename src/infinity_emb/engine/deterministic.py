@@ -31,9 +31,10 @@ class DeterministicBackend(Backend):
         longest = backend.layout.widths[-1]
         self._layout = Layout(
             widths=(*range(WIDTH_STEP, longest, WIDTH_STEP), longest),
-            batch_tokens=1,
+            batch_tokens=backend.layout.batch_tokens,
             segments_per_row=1,
             segment_steps=(1,),
+            max_rows=1,
         )
 
     @property

@@ -39,7 +39,7 @@ class Packer:
             self.width = fitting_width(layout, wanted)
         else:
             self.width = fitting_width(layout, longest)
-        self._max_rows = max(1, layout.batch_tokens // self.width)
+        self._max_rows = layout.max_rows or max(1, layout.batch_tokens // self.width)
         self._free: list[int] = []
         self._open = 0  # rows before this one have no room worth looking at
         self.starts: list[int] = []

@@ -165,8 +165,6 @@ def model_gauges(models: Models) -> Iterator[ModelGauges]:
                 "infinity_queue_oldest_seconds": status.oldest_wait_s,
                 "infinity_tokens_per_second": status.tokens_per_s,
                 "infinity_model_up": float(engine.is_healthy),
-                **{
-                    f"infinity_{name}": float(engine.card.extra[name]) for name in FIDELITY if name in engine.card.extra
-                },
+                **{f"infinity_{name}": float(facts[name]) for name in FIDELITY if name in facts},
             },
         )
