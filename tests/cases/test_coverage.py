@@ -93,8 +93,6 @@ WAITING = {
     29: "there is no CLIP text tower yet",
     82: _PICTURES,
     84: _PICTURES,
-    86: "nothing is fetched for a request before a model reads pictures or sound",
-    88: "data URIs are decoded only for models that read pictures or sound; as text they are tested as number 90",
     91: _PICTURES,
     92: _SOUND,
     93: _SOUND,

@@ -117,15 +117,16 @@ def test_b111_results_can_be_written_as_json():
     assert set(best) == {"label", "score"}
 
 
-def test_b039_no_answer_is_another_ones_whatever_is_asked_before(folders, start, tmp_path):
-    """With and without a cache on disk, in one folder for all models."""
+@pytest.mark.parametrize("kept", [{"vector_cache_mb": 8}, {"vector_cache_mb": 0}], ids=["memory and disk", "disk"])
+def test_b039_no_answer_is_another_ones_whatever_is_asked_before(folders, start, tmp_path, kept):
+    """With and without a cache, one file of it for all models."""
     other = tiny_bert(tmp_path / "other", seed=9, prompts={"query": "query: "})
     folders = {"first": folders["embed"], "second": other, "rerank": folders["rerank"], "classify": folders["classify"]}
-    options = {"cache_folder": str(tmp_path / "cache"), "vector_disk_cache_path": str(tmp_path / "cache/vectors")}
-    cached, plain = (
-        Served(*(start(folder, served_model_name=name, **given) for name, folder in folders.items()))
-        for given in (options, {})
+    options = {"cache_folder": str(tmp_path / "cache"), "vector_disk_cache_path": "one file for all", **kept}
+    engines, others = (
+        [start(folder, served_model_name=name, **given) for name, folder in folders.items()] for given in (options, {})
     )
+    cached, plain = Served(*engines), Served(*others)
     calls = [
         ("/v1/embeddings", {"model": "first", "input": "x"}),
         ("/v1/embeddings", {"model": "second", "input": "x"}),
@@ -143,11 +144,13 @@ def test_b039_no_answer_is_another_ones_whatever_is_asked_before(folders, start,
     for _ in range(2):
         assert [essence(cached.post(path, **body)) for path, body in calls] == expected
     assert len({json.dumps(one) for one in expected}) == len(calls) - 1  # a prompt and the same text written out
+    counts = engines[0].cache_counts
+    assert counts.memory_hits + counts.disk_hits > counts.misses  # or nothing was reused, and nothing tested
 
 
 def test_b039_another_model_under_the_same_name_does_not_answer_for_the_first(folders, start, tmp_path, embedder):
     other = tiny_bert(tmp_path / "other", seed=9)
-    options = {"vector_disk_cache_path": str(tmp_path / "vectors"), "served_model_name": "same"}
+    options = {"vector_disk_cache_path": "kept", "cache_folder": str(tmp_path), "served_model_name": "same"}
     for folder in (other, folders["embed"]):
         engine = start(folder, **options)
         vector = Served(engine).embed("x")
