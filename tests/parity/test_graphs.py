@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+from importlib.util import find_spec
 from types import SimpleNamespace
 
 import numpy as np
@@ -19,7 +20,11 @@ from infinity_emb.scheduler.collate import Collator
 from infinity_emb.scheduler.packing import Packer
 from infinity_emb.types import Device, Dtype
 
-pytestmark = pytest.mark.parity
+MISSING = [name for name in ("torch", "transformers", "sentence_transformers") if find_spec(name) is None]
+pytestmark = [
+    pytest.mark.parity,
+    pytest.mark.skipif(bool(MISSING), reason=f"the reference is not installed: {', '.join(MISSING)}"),
+]
 TOLERANCE = 1e-5
 BACKENDS = {"openvino": OpenVinoBackend, "onnxruntime": OnnxRuntimeBackend}
 LENGTHS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 17, 23, 31, 32, 33, 47, 64, 65, 100, 129, 180, 257, tiny_more.LONGEST)
