@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from cases.served import Served
-from e2e.serving import serve
 from infinity_emb.config.resolve import resolve
 from infinity_emb.errors import CheckpointError, ConfigurationError
+from serving import serve
 from tiny import edit_json, tiny_bert
 
 NO_NETWORK = [sys.executable, str(Path(__file__).parent / "no_network.py")]
