@@ -18,6 +18,7 @@ import time
 
 _CHUNK_BYTES = 1 << 18
 _GIVE_UP_S = 180.0
+_CLOSED = 0  # stands for a status where the server closed the connection instead
 
 
 class Connection:
@@ -44,7 +45,8 @@ class Connection:
         """Take what is there; True when the answer is complete."""
         data = self.sock.recv(_CHUNK_BYTES)
         if not data:
-            raise ConnectionError("the server closed the connection in the middle of an answer")
+            self.status = _CLOSED
+            return True
         if self.left_bytes < 0:
             self.head += data
             end = self.head.find(b"\r\n\r\n")
@@ -101,8 +103,12 @@ class Load:
                 return
             wait_s = max(0.0, due_s - now_s) if self._rate and due_s < self._end_s else 0.5
             for key, _ in self._selector.select(wait_s):
-                if key.data.read():
-                    self._answered(key.data)
+                connection = key.data
+                if connection in self._idle:  # nothing was asked: the server closes a connection that rests
+                    self._idle.remove(connection)
+                    self._drop(connection)
+                elif connection.read():
+                    self._answered(connection)
 
     def _answered(self, connection: Connection) -> None:
         now_s = time.perf_counter()
@@ -115,10 +121,16 @@ class Load:
                 self.credit += inside_s / (now_s - sent_s)
             if sent_s >= self._begin_s or now_s >= self._begin_s:
                 self.latencies_ms.append((now_s - sent_s) * 1e3)
-        if self._rate:
+        if status == _CLOSED or now_s >= self._end_s:
+            self._drop(connection)
+        elif self._rate:
             self._idle.append(connection)
-        elif now_s < self._end_s:
+        else:
             self._send(connection, now_s)
+
+    def _drop(self, connection: Connection) -> None:
+        self._selector.unregister(connection.sock)
+        connection.sock.close()
 
     def _connect(self) -> None:
         connection = Connection(self._address)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -68,7 +69,7 @@ class Context:
     def converted(self) -> dict[str, str]:
         """Folders of the model in other formats, by format; a format that could not be written is left out."""
         environments.provide(environments.TORCH, install=self.install)
-        output = environments.ROOT / "models"
+        output = environments.ROOT / "models" / hashlib.sha256(self.model.encode()).hexdigest()[:12]
         script = environments.ROOT.parent / "adapters" / "prepare.py"
         python = environments.TORCH.command("python")
         subprocess.run([python, str(script), self.model, str(output)], check=True, capture_output=True)

@@ -1,4 +1,4 @@
-"""The engine in its own process without HTTP, with as many requests at once as a server sees; job and result are JSON."""
+"""The engine in its own process without HTTP, as many requests at once as a server sees; JSON in, JSON out."""
 
 from __future__ import annotations
 

@@ -89,12 +89,15 @@ class Running:
         written = self._process.stdout.read()
         name = self._server.name
         if self._process.wait() != 0:
-            raise RuntimeError(f"the load on {name} failed; its message is above")
+            raise RuntimeError(
+                f"the load on {name} failed, its message is above; the server's last line: {self._server.said()}"
+            )
         values = json.loads(written)
         statuses, errors = values.pop("statuses"), values.pop("errors")
         if errors:
             raise RuntimeError(
-                f"{errors} of {values['sent']} requests to {name} got no 200; answers by status: {statuses}"
+                f"{errors} of {values['sent']} requests to {name} got no 200; "
+                f"answers by status (0 is a closed connection): {statuses}"
             )
         used_s = self._server.cpu_s() - self._cpu_before_s
         return Outcome(**values, server_cpu_ms=1e3 * used_s / values["sent"])

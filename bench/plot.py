@@ -30,8 +30,10 @@ def bars(title: str, unit: str, rows: Sequence[Bar]) -> str:
     height = _TOP + _ROW * len(rows) + 14
     width = _LABEL + _CHART + 90
     pieces = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" '
-        'font-size="12">',
+        (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" '
+            'font-size="12">'
+        ),
         f'<rect width="{width}" height="{height}" fill="white"/>',
         f'<text x="12" y="24" font-size="15" font-weight="bold">{escape(title)} ({escape(unit)})</text>',
     ]

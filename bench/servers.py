@@ -69,7 +69,7 @@ class Server:
         url = f"http://{self.host}:{self.port}/health"
         while time.perf_counter() < deadline_s:
             if self._process.poll() is not None:
-                raise RuntimeError(f"{self.name} ended while it started: {self._said()}")
+                raise RuntimeError(f"{self.name} ended while it started: {self.said()}")
             try:
                 with urllib.request.urlopen(url, timeout=5):
                     return
@@ -78,7 +78,8 @@ class Server:
         self.stop()
         raise RuntimeError(f"{self.name} was not ready after {_START_TIMEOUT_S:g} s")
 
-    def _said(self) -> str:
+    def said(self) -> str:
+        """The last line it printed."""
         self._log.seek(0)
         lines = [line.strip() for line in self._log.read().splitlines() if line.strip()]
         return lines[-1][:300] if lines else "it said nothing"

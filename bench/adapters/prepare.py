@@ -5,6 +5,7 @@ Usage: python prepare.py MODEL_FOLDER OUTPUT_FOLDER: makes OUTPUT/onnx (ONNX fil
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 from pathlib import Path
@@ -38,6 +39,15 @@ def _export_onnx(model: Path, folder: Path) -> None:
     for path in model.iterdir():  # fastembed reads the tokenizer's files, as they were
         if path.suffix in {".json", ".txt"} and not (folder / path.name).exists():
             shutil.copy(path, folder)
+    _keep_length(model, folder)
+
+
+def _keep_length(model: Path, folder: Path) -> None:
+    """fastembed cuts where the tokenizer's settings say (128 tokens), the others where the repository says (256)."""
+    longest = json.loads((model / "sentence_bert_config.json").read_text())["max_seq_length"]
+    path = folder / "tokenizer_config.json"
+    settings = json.loads(path.read_text())
+    path.write_text(json.dumps({**settings, "max_length": longest, "model_max_length": longest}, indent=1))
 
 
 def _convert(model: Path, folder: Path) -> None:

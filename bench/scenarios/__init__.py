@@ -14,3 +14,6 @@ ALL = {
     "start": start.run,
     "caches": caches.run,
 }
+
+QUICK = ("machine", "served", "overhead", "start")
+"""What a quick run does."""

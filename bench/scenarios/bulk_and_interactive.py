@@ -23,7 +23,7 @@ def run(context: Context, report: Report) -> None:
     """Bulk alone and bulk with queries, in turn."""
     bulk = Work(bodies(context.texts.documents, _BULK_INPUTS), _BULK_CONNECTIONS)
     queries = Work(bodies(context.texts.queries, 1), rate=_QUERIES_PER_S)
-    duration_s = context.seconds(15)
+    duration_s = context.seconds(12)
     with serving("ours", context.ours()) as server:
         results = alternate(
             context.rounds,
