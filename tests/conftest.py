@@ -41,3 +41,20 @@ def minilm_folder() -> Path:
         return Path(named)
     settings = HubSettings.from_environment({**os.environ, "HF_HUB_OFFLINE": ""})
     return resolve(EMBEDDED_MODEL_ID, settings=settings).path
+
+
+# Suites that prove what we promise; on the CI machine a skip in them is a failure, since everything they need is there.
+PROOFS = ("tests/contract/", "tests/parity/", "tests/e2e/", "tests/docs/", "tests/cases/")
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail a CI run that skipped a proof."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if not os.environ.get("CI") or reporter is None:
+        return
+    skipped = sorted(
+        {report.nodeid for report in reporter.stats.get("skipped", ()) if report.nodeid.startswith(PROOFS)}
+    )
+    if skipped:
+        reporter.write_line("skipped although CI has all they need: " + ", ".join(skipped), red=True)
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+
 from serving import serve
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 
 import httpx
+
 from serving import serve
 
 

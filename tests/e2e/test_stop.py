@@ -7,6 +7,7 @@ import threading
 
 import httpx
 import pytest
+
 from serving import serve
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import random
 
+import httpx
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ import texts
 from forward import REAL_BACKENDS, compute, compute_alone, opened, spec_of
 from infinity_emb import InfinityPipeline
 from infinity_emb.models.preprocess.text import TextPreprocessor
+from serving import serve
 
 pytestmark = [pytest.mark.parity, pytest.mark.timeout(600)]
 TOLERANCE = 1e-5
@@ -86,3 +89,25 @@ def test_a_text_that_comes_again_gets_the_same_vector(engine, minilm_folder):
     assert abs(vectors[0] - vectors[2]).max() <= 1e-6
     assert abs(vectors[3] - vectors[5]).max() <= 1e-6
     assert abs(vectors[3] - vectors[4]).max() <= 1e-6  # the tokenizer sees nothing in white space
+
+
+@pytest.fixture(scope="module")
+def url(minilm_folder):
+    with serve("--model-id", str(minilm_folder), "--dtype", "float32") as server:
+        server.wait_until_ready()
+        yield server.url
+
+
+@pytest.mark.parametrize("encoding_format", ["float", "base64"])
+def test_http_gives_the_vectors_of_sentence_transformers(url, reference, encoding_format):
+    worst = 0.0
+    with httpx.Client(base_url=url, timeout=300) as client:
+        for start in range(0, COUNT, 100):
+            body = {"input": TEXTS[start : start + 100], "encoding_format": encoding_format}
+            data = client.post("/v1/embeddings", json=body).raise_for_status().json()["data"]
+            assert [item["index"] for item in data] == list(range(100))
+            values = [item["embedding"] for item in data]
+            if encoding_format == "base64":
+                values = [np.frombuffer(base64.b64decode(value), "<f4") for value in values]
+            worst = max(worst, float(abs(np.array(values) - reference[start : start + 100]).max()))
+    assert worst <= TOLERANCE
