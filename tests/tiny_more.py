@@ -171,7 +171,8 @@ def randomise(model) -> None:
             if weight.dim() >= 2 and ("embed" in name or "shared" in name or "relative_attention_bias" in name):
                 weight.normal_(0, 1.0)
             elif weight.dim() >= 2:
-                weight.normal_(0, 1.2 * weight.shape[-1] ** -0.5)
+                # T5 does not scale its scores; its queries are small instead
+                weight.normal_(0, (0.3 if "SelfAttention.q" in name else 1.2) * weight.shape[-1] ** -0.5)
             else:
                 centre = float(weight.mean()) if "norm" in name.lower() and name.endswith("weight") else 0.0
                 weight.normal_(centre, 0.1)
