@@ -44,11 +44,12 @@ class OnnxRuntimeBackend(Backend):
         onnx_file = options.extra.get("onnx_file")
         graph, origin = obtain_graph(spec, onnx_file=onnx_file, cache_folder=options.cache_folder)
         threads = options.threads or len(os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else [0])
-        self._session = _session(runtime, graph, provider, threads)
+        self._session = _session(runtime, graph, provider, threads, optimize=options.extra.get("optimize", True))
         self._graph_inputs, self._graph_outputs = graph.inputs, graph.outputs
         on_cpu = device is Device.CPU
+        best = CPU_BATCH_TOKENS if on_cpu else GPU_BATCH_TOKENS
         make_layout = packed_layout if graph.packed else padded_layout
-        self._layout = make_layout(spec.max_length, CPU_BATCH_TOKENS if on_cpu else GPU_BATCH_TOKENS)
+        self._layout = make_layout(spec.max_length, options.extra.get("batch_tokens") or best)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="onnxruntime")
         self._report = BackendReport(
             device=str(device),
@@ -99,8 +100,10 @@ def _choose_provider(runtime: Any, device: Device) -> tuple[Device, str]:
     return device, provider
 
 
-def _session(runtime: Any, graph: Graph, provider: str, threads: int) -> Any:
+def _session(runtime: Any, graph: Graph, provider: str, threads: int, *, optimize: bool) -> Any:
     settings = runtime.SessionOptions()
+    if not optimize:
+        settings.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
     settings.intra_op_num_threads = threads
     settings.inter_op_num_threads = 1
     settings.log_severity_level = 3

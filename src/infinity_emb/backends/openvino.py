@@ -9,7 +9,7 @@ import numpy as np
 
 from infinity_emb import extras
 from infinity_emb.backends.base import Arrays, Backend, BackendOptions, BackendReport, Layout, Pending
-from infinity_emb.backends.layout import packed_layout, padded_layout
+from infinity_emb.backends.layout import CPU_BATCH_TOKENS, packed_layout, padded_layout
 from infinity_emb.errors import ConfigurationError, LoadError
 from infinity_emb.models.graph import Graph, obtain_graph
 from infinity_emb.types import Device, Dtype
@@ -93,7 +93,7 @@ class OpenVinoBackend(Backend):
         self._requests = [compiled.create_infer_request(), compiled.create_infer_request()]
         self._graph_inputs, self._graph_outputs = graph.inputs, graph.outputs
         make_layout = packed_layout if graph.packed else padded_layout
-        self._layout = make_layout(spec.max_length)
+        self._layout = make_layout(spec.max_length, options.extra.get("batch_tokens") or CPU_BATCH_TOKENS)
         self._report = BackendReport(
             device="cpu",
             dtype=dtype,

@@ -140,7 +140,12 @@ class EngineArgs:
         Option(help="CPU threads of one replica; auto is one a physical core.", section=_COMPUTE, check=at_least(1)),
     )
     onnx_file: str | None = setting(
-        None, Option(help="ONNX file of the repository to use, such as onnx/model_quantized.onnx.", section=_COMPUTE)
+        None,
+        Option(
+            help="ONNX file of the repository to use, such as onnx/model_quantized.onnx; a quantised one usually needs "
+            "a lower --fidelity too.",
+            section=_COMPUTE,
+        ),
     )
     max_batch_tokens: int | None = setting(
         None,

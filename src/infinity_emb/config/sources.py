@@ -59,7 +59,9 @@ def read_variable(option: Option, variables: Mapping[str, str]) -> tuple[Given |
     empty_is_value = option.arity is Arity.ONE and (option.comma or (option.kind is str and not option.optional))
     if text is None or not (text or empty_is_value):
         return None, ()
-    pieces = [text] if option.arity is Arity.ONE else text.removesuffix(LIST_SEPARATOR).split(LIST_SEPARATOR)
+    pieces = [text]
+    if option.arity is not Arity.ONE:
+        pieces = [piece.strip() for piece in text.strip().removesuffix(LIST_SEPARATOR).split(LIST_SEPARATOR)]
     warnings: list[str] = []
     values = []
     for piece in pieces:

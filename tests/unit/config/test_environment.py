@@ -27,7 +27,7 @@ def test_a_folder_variable_may_use_the_home_sign_and_blank_ones_do_not_count():
 
 
 def test_manager_gives_lists_for_options_of_models(monkeypatch):
-    monkeypatch.setenv("INFINITY_MODEL_ID", "a;b;")
+    monkeypatch.setenv("INFINITY_MODEL_ID", " a; b ;")
     monkeypatch.setenv("INFINITY_DEVICE_ID", "0,1")
     assert MANAGER.model_id == ["a", "b"]
     assert MANAGER.batch_size == [32]

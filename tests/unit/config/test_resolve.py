@@ -63,6 +63,7 @@ PER_MODEL = [
     Row("trust-remote-code", "trust_remote_code", False, (ON, OFF), (True, False), None),
     Row("model-warmup", "model_warmup", True, (OFF, ON), (False, True), None),
     Row("vector-disk-cache", "vector_disk_cache_path", "", (ON, OFF), ("auto_a_one", ""), None),
+    Row("vector-cache-mb", "vector_cache_mb", 0, ("64", "0"), (64, 0), "-1"),
     Row("lengths-via-tokenize", "lengths_via_tokenize", False, (ON, OFF), (True, False), None),
     Row("compile", "compile", False, (OFF, ON), (False, True), None),
     Row("bettertransformer", "bettertransformer", True, (OFF, ON), (False, True), None),
