@@ -11,10 +11,10 @@ from infinity_emb.backends.base import Arrays, Backend, BackendOptions, BackendR
 from infinity_emb.backends.layout import CPU_BATCH_TOKENS, GPU_BATCH_TOKENS, packed_layout, padded_layout
 from infinity_emb.backends.torch_device import choose_device, choose_dtype
 from infinity_emb.backends.torch_forward import PackedForward, PaddedForward, packs
-from infinity_emb.backends.torch_heads import Modules
+from infinity_emb.backends.torch_words import make_head
 from infinity_emb.errors import LoadError, NotReadyError
 from infinity_emb.models.torch_module import load_module
-from infinity_emb.types import Dtype, Task
+from infinity_emb.types import Dtype
 
 if TYPE_CHECKING:
     from infinity_emb.models.spec.model import ModelSpec
@@ -61,11 +61,14 @@ class TorchBackend(Backend):
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="torch", initializer=self._enter_thread)
         packed = packs(spec, transformers.__version__)
         module = self._load(spec, options, dtype, packed=packed)
+        head = None if spec.classifies else make_head(torch, spec, module, self.device)  # None: logits are ready
+        if spec.judge is not None:
+            module = module.base_model
         forward_type = PackedForward if packed else PaddedForward
         self._forward: PackedForward | PaddedForward | None = forward_type(
             torch, spec, module, compiled=options.compile
         )
-        self._modules = Modules(torch, spec, self.device) if spec.task is Task.EMBED else None  # None: logits are ready
+        self._modules = head
         needed = {**dict.fromkeys(self._forward.inputs), **dict.fromkeys(self._modules.inputs if self._modules else ())}
         self._inputs = tuple(needed)
         tokens = options.extra.get("batch_tokens") or (

@@ -44,7 +44,9 @@ def packs(spec: ModelSpec, version: str) -> bool:
     """Whether rows may hold several texts with this checkpoint and this version of transformers."""
     if int(version.partition(".")[0]) < _MASKS_AS_GIVEN or spec.model_type not in _PACKED:
         return False
-    return spec.task is Task.EMBED or spec.model_type in _FIRST_TOKEN_HEADS | _POOLER_HEADS
+    if not spec.classifies:
+        return spec.task is Task.EMBED
+    return spec.model_type in _FIRST_TOKEN_HEADS | _POOLER_HEADS
 
 
 class PaddedForward:
@@ -53,18 +55,21 @@ class PaddedForward:
     packed = False
 
     def __init__(self, torch: Any, spec: ModelSpec, module: Any, *, compiled: bool = False) -> None:
-        self._embeds = spec.task is Task.EMBED
+        self._embeds = not spec.classifies and spec.sparse is None
+        expansion = spec.late.expansion if spec.late else None
+        self._seen = "segment_ids" if expansion is None or expansion.attend else "key_segment_ids"
         self._types = _takes_types(module)
         self._pad_id = spec.config.get("pad_token_id")
         self._module = CompiledModule(torch, module) if compiled else module
-        self.inputs = ("input_ids", "segment_ids", *(("token_type_ids",) if self._types else ()))
+        names = dict.fromkeys(("input_ids", "segment_ids", self._seen))
+        self.inputs = (*names, *(("token_type_ids",) if self._types else ()))
 
     def __call__(self, arrays: Tensors) -> Any:
         real = arrays["segment_ids"] > 0
         ids = arrays["input_ids"]
         if isinstance(self._pad_id, int):  # decoders find a text's last token by what is not padding
             ids = ids.masked_fill(~real, self._pad_id)
-        inputs = {"input_ids": ids, "attention_mask": real.long()}
+        inputs = {"input_ids": ids, "attention_mask": (arrays[self._seen] > 0).long()}
         if self._types:
             inputs["token_type_ids"] = arrays["token_type_ids"]
         output = self._module(**inputs, return_dict=True)
@@ -78,12 +83,12 @@ class PackedForward:
 
     def __init__(self, torch: Any, spec: ModelSpec, module: Any, *, compiled: bool = False) -> None:
         self._torch = torch
-        base = module if spec.task is Task.EMBED else module.base_model
+        base = module.base_model if spec.classifies else module
         self._base = CompiledModule(torch, base) if compiled else base
         self._dtype = module.dtype
         self._types = _takes_types(base)
         self._padding_id = int(module.config.pad_token_id or 0) if spec.model_type in _OFFSET_POSITIONS else None
-        self._classifier = None if spec.task is Task.EMBED else module.classifier
+        self._classifier = module.classifier if spec.classifies else None
         self._pooler = base.pooler if spec.model_type in _POOLER_HEADS else None
         self.inputs = (
             "input_ids",

@@ -21,9 +21,9 @@ from infinity_emb.errors import LoadError
 from infinity_emb.models.dummy import DummyPreprocessor, dummy_spec
 from infinity_emb.models.fingerprint import Fingerprints
 from infinity_emb.models.hub import HubSettings, Wanted, resolve
-from infinity_emb.models.preprocess.text import TextPreprocessor
+from infinity_emb.models.preprocess.choice import make_preprocessor
 from infinity_emb.models.spec import read_spec
-from infinity_emb.types import InferenceEngine, Modality, ModelCard
+from infinity_emb.types import InferenceEngine, Modality, ModelCard, Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +32,11 @@ if TYPE_CHECKING:
     from infinity_emb.config.engine_args import EngineArgs
     from infinity_emb.engine.fidelity.check import Attempt
     from infinity_emb.engine.fidelity.choice import Chosen
+    from infinity_emb.models.preprocess.text import TextPreprocessor
     from infinity_emb.models.spec.model import ModelSpec
+
+# Kinds of results that the self-check compares; the others are computed in what a backend takes by itself.
+MEASURED = frozenset({Task.EMBED, Task.RERANK, Task.CLASSIFY})
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +48,14 @@ class LoadedModel:
         preprocessor: Reads its inputs.
         backends: One a replica.
         card: What it says about itself.
-        renew: Loads the backend of one replica (by number) again.
+        renew: Loads the backend of one replica (by number) again, or of another view of the checkpoint.
     """
 
     spec: ModelSpec
     preprocessor: TextPreprocessor | DummyPreprocessor
     backends: tuple[Backend, ...]
     card: ModelCard
-    renew: Callable[[int], Backend]
+    renew: Callable[..., Backend]
 
     def close(self) -> None:
         """Give memory and devices back."""
@@ -82,23 +86,23 @@ def load(args: EngineArgs) -> LoadedModel:
             wanted=Wanted(onnx_file=args.onnx_file, pickle=args.allow_pickle),
         )
         spec = read_spec(checkpoint, task=args.task, pooling=args.pooling_method, allow_pickle=args.allow_pickle)
-        preprocessor = TextPreprocessor(spec)
+        preprocessor = make_preprocessor(spec)
     options = _replica_options(args, engine)
     folder = options[0].cache_folder or HubSettings.from_environment(environ()).cache_folder
     fingerprints = Fingerprints(spec, folder / "hashes", args.onnx_file)
 
-    def renewed(attempt: Attempt, number: int) -> Backend:
+    def renewed(attempt: Attempt, number: int, other: ModelSpec | None = None) -> Backend:
         chosen = replace(
             options[number], dtype=attempt.dtype, extra={**options[number].extra, "onnx_file": attempt.onnx_file}
         )
-        backend = backend_type(spec, chosen)
+        backend = backend_type(other or spec, chosen)
         return DeterministicBackend(backend) if args.deterministic else backend
 
     def all_renewed(attempt: Attempt) -> tuple[Backend, ...]:
         return tuple(renewed(attempt, number) for number in range(len(options)))
 
     check = None
-    if args.fidelity > 0 and isinstance(preprocessor, TextPreprocessor):
+    if args.fidelity > 0 and not isinstance(preprocessor, DummyPreprocessor) and spec.task in MEASURED:
         context = (str(engine), "alone" if args.deterministic else "packed")
         check = SelfCheck(spec, preprocessor, options[0], context, fingerprints, Records(folder / "fidelity"))
     try:
@@ -142,7 +146,12 @@ def _replica_options(args: EngineArgs, engine: InferenceEngine) -> list[BackendO
             threads=threads,
             compile=args.compile,
             cache_folder=Path(args.cache_folder).expanduser() if args.cache_folder else None,
-            extra={"batch_tokens": args.max_batch_tokens, "onnx_file": args.onnx_file},
+            extra={
+                "batch_tokens": args.max_batch_tokens,
+                "onnx_file": args.onnx_file,
+                "optimize": not args.onnx_disable_optimize,
+                "trust_remote_code": args.trust_remote_code,
+            },
         )
         for number in ids
     ]
@@ -157,7 +166,7 @@ def _card(args: EngineArgs, spec: ModelSpec, chosen: Chosen, fingerprint: str, l
         model_id=args.model_name_or_path,
         source=spec.checkpoint.source,
         revision=spec.checkpoint.revision,
-        tasks=frozenset({spec.task}),
+        tasks=frozenset({spec.task, *([Task.RERANK] if spec.late else [])}),
         modalities=frozenset({Modality.TEXT}),
         backend=backends[0].name,
         device=report.device,

@@ -20,12 +20,14 @@ class Features:
         prompt_tokens: Leading tokens that belong to the prompt (special tokens at the front included);
             0 if there is no prompt or pooling includes it.
         truncated: True if the input was cut.
+        unseen_tokens: Trailing tokens that see the others but are seen by none (a query filled up).
     """
 
     token_ids: NDArray[np.int64]
     type_ids: NDArray[np.int64] | None = None
     prompt_tokens: int = 0
     truncated: bool = False
+    unseen_tokens: int = 0
 
     @property
     def cost(self) -> int:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from infinity_emb import extras
 from infinity_emb.errors import CheckpointError
-from infinity_emb.types import Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,14 +67,18 @@ def load_module(spec: ModelSpec, purpose: str, *, trust_remote_code: bool = Fals
 
 
 def _class_name(spec: ModelSpec) -> str:
-    if spec.task is not Task.EMBED:
+    if spec.judge is not None:
+        return "AutoModelForCausalLM"
+    if spec.sparse is not None:
+        return "AutoModelForMaskedLM"
+    if spec.classifies:
         return "AutoModelForSequenceClassification"
     return _ENCODERS.get(spec.model_type, "AutoModel")
 
 
 def _check_complete(spec: ModelSpec, loading: dict[str, Any]) -> None:
     """Gaps are filled with random numbers; only a pooler that nobody asks may be one."""
-    missing = [name for name in loading["missing_keys"] if spec.task is not Task.EMBED or "pooler" not in name]
+    missing = [name for name in loading["missing_keys"] if spec.classifies or "pooler" not in name]
     wrong = [*missing, *(str(entry) for entry in loading.get("mismatched_keys") or ())]
     if wrong:
         raise CheckpointError(

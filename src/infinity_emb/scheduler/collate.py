@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from infinity_emb.scheduler.batch import Batch
 
 
+NOBODY = -1  # the segment of a token that is seen by none
+
+
 class Collator:
     """Builds only the arrays that the backend asks for.
 
@@ -42,6 +45,11 @@ class Collator:
                 arrays[name] = _spread(positions, slots, shape)
             elif name == "segment_ids":
                 numbers = np.repeat(np.arange(1, len(features) + 1), lengths)
+                arrays[name] = _spread(numbers, slots, shape)
+            elif name == "key_segment_ids":
+                numbers = np.repeat(np.arange(1, len(features) + 1), lengths)
+                seen = lengths - np.array([item.unseen_tokens for item in features])
+                numbers[positions >= np.repeat(seen, lengths)] = NOBODY
                 arrays[name] = _spread(numbers, slots, shape)
             elif name == "token_type_ids":
                 arrays[name] = _types(batch, slots, shape)

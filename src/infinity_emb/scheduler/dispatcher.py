@@ -256,8 +256,10 @@ def _store(request: Request, outputs: Arrays, positions: list[int], rows: list[i
     for name, array in outputs.items():
         place = request.results.get(name)
         if place is None:
-            place = request.results[name] = np.empty((len(request.items), array.shape[1]), np.float32)
-        if place.shape[1] != array.shape[1]:
+            # an array of objects holds one array for each text, see `scheduler.ragged`
+            dtype = array.dtype if array.dtype == object else np.dtype(np.float32)
+            place = request.results[name] = np.empty((len(request.items), *array.shape[1:]), dtype)
+        if place.shape[1:] != array.shape[1:]:
             widths = f"{array.shape[1]} numbers a row, {place.shape[1]} in an earlier batch"
             return BackendError(f"{name!r} has {widths}; this is a bug.", item_index=positions[0])
         place[positions] = array[rows]

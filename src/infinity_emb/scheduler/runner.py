@@ -8,6 +8,7 @@ import numpy as np
 
 from infinity_emb.errors import BackendError
 from infinity_emb.scheduler.collate import Collator
+from infinity_emb.scheduler.ragged import RAGGED, split_outputs
 
 if TYPE_CHECKING:
     from infinity_emb.backends.base import Arrays, Backend, Pending
@@ -36,7 +37,10 @@ class Runner:
         """
         count = len(batch.entries)
         outputs: Arrays = {}
-        for name, array in pending.result().items():
+        found = pending.result()
+        if RAGGED.keys() & found.keys():
+            return split_outputs(batch, found)
+        for name, array in found.items():
             if array.ndim != 2 or array.shape[0] < count or array.dtype.kind != "f":
                 raise BackendError(
                     f"the backend returned {name!r} as {array.dtype} {list(array.shape)} for {count} texts; "
@@ -45,6 +49,10 @@ class Runner:
             outputs[name] = array[:count]
         _check_numbers(outputs)
         return outputs
+
+    def close(self) -> None:
+        """Give the memory of the model back."""
+        self._backend.close()
 
     def run(self, batch: Batch) -> Arrays:
         """Compute a batch from start to finish."""

@@ -52,6 +52,8 @@ def has_tail(spec: ModelSpec) -> bool:
     functions = {module.activation for module in spec.modules if isinstance(module, DenseSpec)}
     if not functions <= set(_FUNCTIONS):
         return False
+    if spec.judge is not None:
+        return False
     if spec.labels:
         return spec.model_type in _HEADS and bool(spec.weights) and all(map(_readable, spec.weights))
     return (

@@ -66,7 +66,10 @@ def distances(builder: GraphBuilder) -> str:
 
 
 def _same_segment(builder: GraphBuilder) -> str:
-    return builder.node("Equal", list(_pairs(builder, "segment_ids")))
+    queries, keys = _pairs(builder, "segment_ids")
+    if builder.hides_filling:
+        _, keys = _pairs(builder, "key_segment_ids")
+    return builder.node("Equal", [queries, keys])
 
 
 def _pairs(builder: GraphBuilder, name: str) -> tuple[str, str]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from infinity_emb.errors import CheckpointError
 from infinity_emb.models.graph.architecture import check_config
 from infinity_emb.models.graph.builder import GraphBuilder
-from infinity_emb.models.graph.heads import apply_modules
+from infinity_emb.models.graph.heads import apply_modules, token_vectors
 from infinity_emb.models.graph.registry import architecture
 from infinity_emb.models.graph.tensors import Tensors
+from infinity_emb.models.graph.words import answer_logit, sparse_weights
 from infinity_emb.types import Task
 
 if TYPE_CHECKING:
@@ -33,10 +35,19 @@ def build_graph(spec: ModelSpec) -> Graph:
     for field, known in _EVERYWHERE.items():
         check_config(spec.config, field, *known)
     family = architecture(spec.model_type, spec.config)
-    builder = GraphBuilder(Tensors(spec.weights, family.prefixes), longest=spec.max_length)
+    expansion = spec.late.expansion if spec.late else None
+    hides = expansion is not None and not expansion.attend
+    tensors = Tensors(spec.weights, family.prefixes)
+    builder = GraphBuilder(tensors, hides_filling=hides, longest=spec.max_length)
     hidden = family.encode(builder, spec.config)
     if spec.task is Task.EMBED:
         return builder.finish(apply_modules(builder, spec, hidden))
+    if spec.task is Task.MULTI_VECTOR:
+        return builder.finish(token_vectors(builder, spec, hidden))
+    if spec.sparse is not None:
+        return replace(builder.finish(sparse_weights(builder, spec, spec.sparse, hidden)), packed=False)
+    if spec.judge is not None:
+        return builder.finish({"logits": (answer_logit(builder, spec.config, spec.judge, hidden), 1)})
     if family.score is None:
         raise CheckpointError(
             f"The graph builder for {spec.model_type!r} knows no scoring head. Use --engine torch for this model.",

@@ -16,7 +16,6 @@ from infinity_emb.config.environment import environ
 from infinity_emb.errors import CheckpointError, StorageError
 from infinity_emb.models.hub.settings import HubSettings
 from infinity_emb.models.torch_module import load_module
-from infinity_emb.types import Task
 
 if TYPE_CHECKING:
     from infinity_emb.models.spec.model import ModelSpec
@@ -75,7 +74,7 @@ def _export_into(torch: Any, spec: ModelSpec, parent: Path, folder: Path) -> Non
 
 def _export(torch: Any, spec: ModelSpec, path: Path) -> None:
     module = load_module(spec, _PURPOSE)
-    result = "last_hidden_state" if spec.task is Task.EMBED else "logits"
+    result = "logits" if spec.classifies else "last_hidden_state"
 
     class Plain(torch.nn.Module):  # type: ignore[misc]  # torch is untyped here
         """The module with plain tensors in and out."""

@@ -17,11 +17,10 @@ from onnx import TensorProto, compose, helper
 from infinity_emb.errors import CheckpointError
 from infinity_emb.models.graph.builder import INPUTS, GraphBuilder
 from infinity_emb.models.graph.graph import Graph
-from infinity_emb.models.graph.heads import apply_modules
+from infinity_emb.models.graph.heads import apply_modules, token_vectors
 from infinity_emb.models.graph.outside import take_out
 from infinity_emb.models.graph.rewrite import rewrite_for
 from infinity_emb.models.graph.tensors import Tensors
-from infinity_emb.types import Task
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -130,7 +129,7 @@ def _check_inputs(path: Path, asked: list[str]) -> None:
 
 def _choose_output(spec: ModelSpec, path: Path, outputs: Any) -> str:
     """Token states by name or by rank, or the logits; checked against the checkpoint where the file says its shape."""
-    scores = spec.task is not Task.EMBED
+    scores = spec.classifies
     names, rank = (("logits",), 2) if scores else (_STATES, 3)
     by_name = [value for name in names for value in outputs if value.name == name]
     fitting = [value for value in [*by_name, *outputs] if len(value.type.tensor_type.shape.dim) == rank]
@@ -171,10 +170,11 @@ def _head(spec: ModelSpec, output: str) -> Graph:
     """What comes behind the file: a graph whose nodes read a value that only the file's nodes make."""
     builder = GraphBuilder(Tensors(()))
     value = builder.node("Cast", [output], to=TensorProto.FLOAT)
-    if spec.task is not Task.EMBED:
+    if spec.classifies:
         return builder.finish({"logits": (value, len(spec.labels))})
     hidden = builder.node("Reshape", [value, builder.ints(-1, spec.hidden_size)])
-    return builder.finish(apply_modules(builder, spec, hidden))
+    make = token_vectors if spec.gives_tokens else apply_modules
+    return builder.finish(make(builder, spec, hidden))
 
 
 def _input(name: str) -> onnx.ValueInfoProto:

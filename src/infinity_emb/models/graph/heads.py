@@ -34,6 +34,14 @@ def apply_modules(builder: GraphBuilder, spec: ModelSpec, hidden: str) -> dict[s
     return {"embedding": (builder.node("Div", [value, norm]), width), "norm": (norm, 1)}
 
 
+def token_vectors(builder: GraphBuilder, spec: ModelSpec, hidden: str) -> dict[str, tuple[str, int]]:
+    """Turn token states into the output `tokens`: a vector a slot, padding slots included."""
+    value, width = hidden, spec.hidden_size
+    for module in spec.modules:
+        value, width = _apply(builder, module, value, width)
+    return {"tokens": (value, width)}
+
+
 def _apply(builder: GraphBuilder, module: ModuleSpec, value: str, width: int) -> tuple[str, int]:
     if isinstance(module, PoolingSpec):
         return pool(builder, module, value), width * len(module.modes)

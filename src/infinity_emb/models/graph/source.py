@@ -40,6 +40,8 @@ def obtain_graph(
     Raises:
         CheckpointError: There is none, or it does not fit the checkpoint.
     """
+    if onnx_file is not None or not (has_builder(spec.model_type) and _readable(spec)):
+        _check_foreign(spec)
     if onnx_file is not None:
         path = _asked_for(spec, onnx_file)
         _log.info("using the ONNX file %s", path)
@@ -56,6 +58,20 @@ def obtain_graph(
         path = export_file(spec, cache_folder)
         return adapt_file(spec, path, open_file(path)), "exported by torch"
     raise _no_graph(spec)
+
+
+def _check_foreign(spec: ModelSpec) -> None:
+    """Refuse what only our own builders write: heads that speak in words, and attention that hides a filling."""
+    expansion = spec.late.expansion if spec.late else None
+    hides = expansion is not None and not expansion.attend
+    kind = "reranks as a language model" if spec.judge else "is a sparse encoder" if spec.sparse else ""
+    if kind or hides:
+        raise CheckpointError(
+            f"{spec.checkpoint.model_id} {kind or 'fills queries up with tokens that are not seen'}; that needs a "
+            f"graph built here, from safetensors of one of {', '.join(supported_model_types())}, or --engine torch. "
+            "An ONNX file cannot be used for it.",
+            param="config.json: model_type",
+        )
 
 
 def _readable(spec: ModelSpec) -> bool:

@@ -71,6 +71,8 @@ def load_tokenizer(spec: ModelSpec) -> Tokenizer:
     _add_missing_tokens(tokenizer, settings)
     if spec.do_lower_case:
         _lower_case(tokenizer)
+    if spec.late is not None:
+        _keep_whole(tokenizer, spec.late.markers)
     return tokenizer
 
 
@@ -131,6 +133,18 @@ def _add_missing_tokens(tokenizer: Tokenizer, settings: dict[str, Any]) -> None:
             if row.get("content") not in known
         ]
     )
+
+
+def _keep_whole(tokenizer: Tokenizer, markers: tuple[str, ...]) -> None:
+    """Make special what stands before queries and documents, where it is a token that the tokenizer breaks up."""
+    from tokenizers import AddedToken  # noqa: PLC0415 - see above
+
+    for marker in markers:
+        for text in (marker, marker.split(None, 1)[0] if marker.split() else ""):
+            if text and tokenizer.token_to_id(text) is not None:
+                if tokenizer.encode(text, add_special_tokens=False).tokens != [text]:
+                    tokenizer.add_special_tokens([AddedToken(text, normalized=False, special=True)])
+                break
 
 
 def _lower_case(tokenizer: Tokenizer) -> None:

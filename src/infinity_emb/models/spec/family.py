@@ -9,6 +9,9 @@ if TYPE_CHECKING:
 
 FILE = "config_sentence_transformers.json"
 EMBEDDER, CROSS_ENCODER = "SentenceTransformer", "CrossEncoder"
+SPARSE_ENCODER, MULTI_VECTOR_ENCODER = "SparseEncoder", "MultiVectorEncoder"
+_FAMILIES = {name: name for name in (EMBEDDER, CROSS_ENCODER, SPARSE_ENCODER, MULTI_VECTOR_ENCODER)}
+_FAMILIES["ColBERT"] = MULTI_VECTOR_ENCODER  # as PyLate wrote it
 # sentence-transformers offers these two names, empty, for every embedder.
 ALWAYS_PROMPTS = ("query", "document")
 _SIMILARITIES = {
@@ -33,12 +36,12 @@ class Prompts(NamedTuple):
 
 
 def read_family(saved: ConfigFile) -> str:
-    """`SentenceTransformer` or `CrossEncoder`.
+    """One of the four families of sentence-transformers; an embedder if nothing is said.
 
     Raises:
-        CheckpointError: Another family, such as SparseEncoder.
+        CheckpointError: Another one.
     """
-    return saved.choice("model_type", {name: name for name in (EMBEDDER, CROSS_ENCODER)}, EMBEDDER)
+    return saved.choice("model_type", _FAMILIES, EMBEDDER)
 
 
 def read_prompts(saved: ConfigFile) -> Prompts:

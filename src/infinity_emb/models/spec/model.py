@@ -6,11 +6,15 @@ import enum
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from infinity_emb.types import Task
+
 if TYPE_CHECKING:
     from pathlib import Path
 
     from infinity_emb.models.hub.checkpoint import Checkpoint
-    from infinity_emb.types import Task
+    from infinity_emb.models.spec.judge import JudgeSpec
+    from infinity_emb.models.spec.late import LateSpec
+    from infinity_emb.models.spec.sparse import SparseSpec
 
 
 class PoolingMode(str, enum.Enum):
@@ -116,6 +120,9 @@ class ModelSpec:
         truncate_dim: Dimensions kept by default, or None.
         labels: Label names in logit order (scorers).
         activation: What turns logits into scores by default (scorers).
+        judge: How a language model that reranks is asked, else None.
+        sparse: How the weights of a vocabulary come about, else None.
+        late: How a late interaction model reads queries and documents, else None.
         notes: Facts worth showing at start-up, such as a guessed pooling.
     """
 
@@ -139,12 +146,25 @@ class ModelSpec:
     truncate_dim: int | None = None
     labels: tuple[str, ...] = ()
     activation: Activation = Activation.IDENTITY
+    judge: JudgeSpec | None = None
+    sparse: SparseSpec | None = None
+    late: LateSpec | None = None
     notes: tuple[str, ...] = ()
 
     @property
     def pooling(self) -> PoolingSpec | None:
         """The pooling module, None for scorers."""
         return next((module for module in self.modules if isinstance(module, PoolingSpec)), None)
+
+    @property
+    def classifies(self) -> bool:
+        """True if a head for sequence classification makes the logits."""
+        return self.task in {Task.RERANK, Task.CLASSIFY} and self.judge is None
+
+    @property
+    def gives_tokens(self) -> bool:
+        """True if the result is a vector a token."""
+        return self.task is Task.MULTI_VECTOR
 
     @property
     def normalized(self) -> bool:

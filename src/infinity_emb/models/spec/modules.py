@@ -17,7 +17,12 @@ if TYPE_CHECKING:
     from infinity_emb.models.spec.model import ModuleSpec
 
 FILE = "modules.json"
-SUPPORTED = ("Transformer", "Pooling", "Dense", "LayerNorm", "Dropout", "Normalize")
+EMBEDDER_KINDS = ("Transformer", "Pooling", "Dense", "LayerNorm", "Dropout", "Normalize")
+# The kinds of the other families; in an embedder they are refused.
+OTHER_KINDS = ("LogitScore", "MLMTransformer", "SpladePooling", "MultiVectorMask", "HierarchicalTokenPooling")
+SUPPORTED = (*EMBEDDER_KINDS, *OTHER_KINDS)
+_ALIASES = {"pylate.models.Dense.Dense": "sentence_transformers.models.Dense"}
+_FIRST = ("Transformer", "MLMTransformer")
 _OVERRIDES = {PoolingMethod.MEAN: PoolingMode.MEAN, PoolingMethod.CLS: PoolingMode.CLS}
 
 
@@ -28,10 +33,12 @@ class ModuleEntry:
     Attributes:
         kind: Class name without its path, one of `SUPPORTED`.
         folder: Where its files are, relative to the repository.
+        type: As modules.json writes it.
     """
 
     kind: str
     folder: str
+    type: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +70,8 @@ def read_entries(repository: Repository) -> tuple[ModuleEntry, ...] | None:
     if not isinstance(rows, list) or not rows:
         raise CheckpointError(f"{FILE}: expected a list with at least one module.", param=FILE)
     entries = tuple(_entry(position, row) for position, row in enumerate(rows))
-    transformers = sum(entry.kind == "Transformer" for entry in entries)
-    if entries[0].kind != "Transformer" or transformers != 1:
+    transformers = sum(entry.kind in _FIRST for entry in entries)
+    if entries[0].kind not in _FIRST or transformers != 1:
         raise CheckpointError(f"{FILE}: exactly one Transformer, in the first place, is supported.", param=FILE)
     return entries
 
@@ -78,6 +85,14 @@ def read_chain(
         CheckpointError: A module's configuration or weights are wrong.
     """
     chain = Chain(hidden_size)
+    for position, entry in enumerate(entries):
+        if entry.kind not in EMBEDDER_KINDS:
+            raise CheckpointError(
+                f"{FILE}: [{position}]: the module type {entry.type!r} is not supported in an embedder. "
+                f"Supported there: {', '.join(EMBEDDER_KINDS)}. If the repository is of another family, "
+                "config_sentence_transformers.json must name it as model_type.",
+                param=f"{FILE}:[{position}].type",
+            )
     for entry in entries[1:]:
         chain = _extend(repository, chain, entry, pooling)
     if not chain.vector_width:
@@ -105,15 +120,16 @@ def _entry(position: int, row: Any) -> ModuleEntry:
             raise CheckpointError(
                 f"{FILE}: {field}: expected an object with the strings `type` and `path`.", param=f"{FILE}:{field}"
             )
-    root, _, _ = path.partition(".")
-    kind = path.rpartition(".")[2]
+    known = _ALIASES.get(path, path)
+    root, _, _ = known.partition(".")
+    kind = known.rpartition(".")[2]
     if root != "sentence_transformers" or kind not in SUPPORTED:
         raise CheckpointError(
             f"{FILE}: {field}: the module type {path!r} is not supported. "
             f"Supported modules of sentence_transformers: {', '.join(SUPPORTED)}.",
             param=f"{FILE}:{field}.type",
         )
-    return ModuleEntry(kind, check_inside(FILE, f"{field}.path", folder))
+    return ModuleEntry(kind, check_inside(FILE, f"{field}.path", folder), path)
 
 
 def _extend(repository: Repository, chain: Chain, entry: ModuleEntry, pooling: PoolingMethod) -> Chain:

@@ -2,44 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from infinity_emb.errors import CheckpointError
-from infinity_emb.models.spec.family import (
-    CROSS_ENCODER,
-    FILE,
-    Prompts,
-    read_family,
-    read_prompts,
-    read_similarity,
-    read_truncate_dim,
-)
+from infinity_emb.models.spec.family import CROSS_ENCODER, FILE, MULTI_VECTOR_ENCODER, Prompts, read_prompts
 from infinity_emb.models.spec.files import Repository
+from infinity_emb.models.spec.judge import CAUSAL_SUFFIX, RULES, read_logit_score, recognise, refuse_template
+from infinity_emb.models.spec.late import COLBERT, read_late
 from infinity_emb.models.spec.model import Activation, ModelSpec, PoolingMode
 from infinity_emb.models.spec.modules import FILE as MODULES_FILE
-from infinity_emb.models.spec.modules import Chain, override_mode, plain_chain, read_chain, read_entries
+from infinity_emb.models.spec.modules import Chain, override_mode, plain_chain, read_chain
+from infinity_emb.models.spec.parts import Parts, make_spec, read_parts
 from infinity_emb.models.spec.scorer import SUFFIX, Scorer, read_scorer
-from infinity_emb.models.spec.transformer import Transformer, read_transformer
-from infinity_emb.models.spec.weights import find_weights
+from infinity_emb.models.spec.sparse import is_sparse, read_sparse
 from infinity_emb.types import PoolingMethod, Task
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from infinity_emb.models.hub.checkpoint import Checkpoint
-    from infinity_emb.models.spec.files import ConfigFile
-    from infinity_emb.models.spec.modules import ModuleEntry
-
-
-class _Parts(NamedTuple):
-    """What is read before the task is known."""
-
-    repository: Repository
-    saved: ConfigFile
-    entries: tuple[ModuleEntry, ...] | None
-    transformer: Transformer
-    folder: str
-    weights: tuple[Path, ...]
+    from infinity_emb.models.spec.transformer import Transformer
 
 
 def read_spec(
@@ -61,7 +42,14 @@ def read_spec(
         CheckpointError: A file is missing, broken or asks for something that is not supported, or the checkpoint
             cannot do the task. `param` names the file, and the field where there is one.
     """
-    parts = _read_parts(Repository(checkpoint, allow_pickle))
+    parts = read_parts(Repository(checkpoint, allow_pickle))
+    judge = _judge_spec(parts) if task in {None, Task.RERANK} else None
+    if judge is not None:
+        return judge
+    if is_sparse(parts, task):
+        return read_sparse(parts, task)
+    if parts.family == MULTI_VECTOR_ENCODER or COLBERT in parts.transformer.architecture:
+        return read_late(parts, task)
     chosen = _choose(parts, task)
     if chosen is not Task.EMBED:
         scorer = read_scorer(parts.transformer.config, parts.saved, parts.weights, task)
@@ -69,20 +57,10 @@ def read_spec(
     return _embedder_spec(parts, pooling)
 
 
-def _read_parts(repository: Repository) -> _Parts:
-    if not repository.checkpoint.path.is_dir():
-        path = repository.checkpoint.path
-        raise CheckpointError(f"{path}: there is no such folder. Give a folder with a config.json.", param=str(path))
-    entries = read_entries(repository)
-    folder = entries[0].folder if entries else ""
-    transformer = read_transformer(repository, folder, has_modules=entries is not None)
-    return _Parts(repository, repository.config(FILE), entries, transformer, folder, find_weights(repository, folder))
-
-
-def _choose(parts: _Parts, task: Task | None) -> Task:
+def _choose(parts: Parts, task: Task | None) -> Task:
     """EMBED, or RERANK for any scorer (the number of labels decides later)."""
     classifier = parts.transformer.architecture.endswith(SUFFIX)
-    family = read_family(parts.saved)
+    family = parts.family
     if family == CROSS_ENCODER and parts.entries and len(parts.entries) > 1:
         kinds = ", ".join(entry.kind for entry in parts.entries)
         raise CheckpointError(
@@ -90,11 +68,12 @@ def _choose(parts: _Parts, task: Task | None) -> Task:
             param=MODULES_FILE,
         )
     made_for_scores = classifier and (parts.entries is None or family == CROSS_ENCODER)
-    if task in {Task.RERANK, Task.CLASSIFY} and not classifier:
+    if task in {Task.RERANK, Task.CLASSIFY, Task.MULTI_VECTOR} and not classifier:
         name = parts.transformer.architecture or parts.transformer.model_type
         raise CheckpointError(
             f"config.json: architectures: {name} has no classification head, so it cannot do the task {task}; "
-            f"that needs a *{SUFFIX} checkpoint. Serve it with the task embed, or use another checkpoint.",
+            f"that needs a *{SUFFIX} checkpoint, or for rerank one of the language models {', '.join(RULES)}. "
+            "Serve it with the task embed, or use another checkpoint.",
             param="config.json:architectures",
         )
     if family == CROSS_ENCODER and not classifier and task is None:
@@ -105,16 +84,44 @@ def _choose(parts: _Parts, task: Task | None) -> Task:
     return task or (Task.RERANK if made_for_scores else Task.EMBED)
 
 
-def _scorer_spec(parts: _Parts, scorer: Scorer) -> ModelSpec:
-    own = read_family(parts.saved) == CROSS_ENCODER
+def _judge_spec(parts: Parts) -> ModelSpec | None:
+    """A language model that reranks: known by name, or a cross-encoder of Transformer and LogitScore."""
+    transformer, repository = parts.transformer, parts.repository
+    if not transformer.architecture.endswith(CAUSAL_SUFFIX):
+        return None
+    names = f"{repository.checkpoint.model_id} {transformer.config.data.get('_name_or_path') or ''}"
+    known = recognise(repository, parts.folder, transformer.architecture, names)
+    if known is None and parts.family != CROSS_ENCODER:
+        return None
+    if known is None:
+        kinds = [entry.kind for entry in parts.entries or ()]
+        if kinds != ["Transformer", "LogitScore"] or parts.entries is None:
+            raise CheckpointError(
+                f"{MODULES_FILE}: a cross-encoder on a causal language model of the modules {', '.join(kinds)} is not "
+                "supported. Supported: Transformer, LogitScore.",
+                param=MODULES_FILE,
+            )
+        refuse_template(repository, parts.folder)
+        rows = transformer.config.needed_whole("vocab_size")
+        known = read_logit_score(repository, parts.entries[1].folder, rows), transformer.max_length
+    judge, length = known
+    scorer = Scorer(Task.RERANK, ("LABEL_0",), Activation.SIGMOID)
+    prompts = read_prompts(parts.saved) if parts.family == CROSS_ENCODER else Prompts({}, None)
+    spec = make_spec(parts, scorer, Chain(transformer.hidden_size), prompts)
+    note = f"reranks as {judge.name}: the score is a logit of the next token"
+    return replace(spec, judge=judge, max_length=min(length, transformer.max_length), notes=(*spec.notes, note))
+
+
+def _scorer_spec(parts: Parts, scorer: Scorer) -> ModelSpec:
+    own = parts.family == CROSS_ENCODER
     prompts = read_prompts(parts.saved) if own else Prompts({}, None)
-    return _spec(parts, scorer, Chain(parts.transformer.hidden_size), prompts)
+    return make_spec(parts, scorer, Chain(parts.transformer.hidden_size), prompts)
 
 
-def _embedder_spec(parts: _Parts, pooling: PoolingMethod) -> ModelSpec:
+def _embedder_spec(parts: Parts, pooling: PoolingMethod) -> ModelSpec:
     hidden = parts.transformer.hidden_size
     embedder = Scorer(Task.EMBED, (), Activation.IDENTITY)
-    own = parts.entries is not None and read_family(parts.saved) != CROSS_ENCODER
+    own = parts.entries is not None and parts.family != CROSS_ENCODER
     if own and parts.entries:
         if parts.transformer.purpose not in {None, "feature-extraction"}:
             raise CheckpointError(
@@ -123,41 +130,13 @@ def _embedder_spec(parts: _Parts, pooling: PoolingMethod) -> ModelSpec:
                 param="sentence_bert_config.json:transformer_task",
             )
         chain = read_chain(parts.repository, parts.entries, hidden, pooling)
-        return _spec(parts, embedder, chain, read_prompts(parts.saved))
+        return make_spec(parts, embedder, chain, read_prompts(parts.saved))
     mode = override_mode(pooling) or _plain_mode(parts.transformer)
     chain = plain_chain(hidden, mode)
-    return _spec(parts, embedder, chain, Prompts({}, None))
+    return make_spec(parts, embedder, chain, Prompts({}, None))
 
 
 def _plain_mode(transformer: Transformer) -> PoolingMode:
     """Mean, or the last token of a causal language model, as sentence-transformers assumes."""
     causal = transformer.config.flag("is_causal", default=True)
     return PoolingMode.LAST_TOKEN if causal and transformer.architecture.endswith("ForCausalLM") else PoolingMode.MEAN
-
-
-def _spec(parts: _Parts, scorer: Scorer, chain: Chain, prompts: Prompts) -> ModelSpec:
-    transformer = parts.transformer
-    embeds = scorer.task is Task.EMBED
-    return ModelSpec(
-        checkpoint=parts.repository.checkpoint,
-        folder=parts.repository.path(parts.folder),
-        config=transformer.config.data,
-        model_type=transformer.model_type,
-        architecture=transformer.architecture,
-        weights=parts.weights,
-        task=scorer.task,
-        modules=chain.modules,
-        hidden_size=transformer.hidden_size,
-        dim=chain.vector_width,
-        max_length=transformer.max_length,
-        do_lower_case=transformer.do_lower_case,
-        padding_side=transformer.padding_side,
-        truncation_side=transformer.truncation_side,
-        prompts=prompts.texts,
-        default_prompt_name=prompts.default_name,
-        similarity_fn=read_similarity(parts.saved) if embeds else "cosine",
-        truncate_dim=read_truncate_dim(parts.saved, chain.vector_width) if embeds else None,
-        labels=scorer.labels,
-        activation=scorer.activation,
-        notes=(*transformer.notes, *chain.notes),
-    )

@@ -21,8 +21,13 @@ MODULE_FILES = (
 )
 _WIDTHS = ("hidden_size", "dim", "d_model", "n_embd")
 _SIDES = {"left": "left", "right": "right"}
-_OUTPUTS = {"feature-extraction": "last_hidden_state", "sequence-classification": "logits"}
-_CHANGES_INPUT = ("query_expansion", "query_length", "document_length", "processing_kwargs")
+_OUTPUTS = {
+    "feature-extraction": "last_hidden_state",
+    "sequence-classification": "logits",
+    "text-generation": "logits",
+    "fill-mask": "logits",
+}
+_CHANGES_INPUT = ("query_expansion", "query_length", "document_length")
 
 
 class Transformer(NamedTuple):
@@ -38,6 +43,7 @@ class Transformer(NamedTuple):
         padding_side: The tokenizer's.
         truncation_side: The tokenizer's.
         purpose: `transformer_task` of the module, or None.
+        options: The module's own option file; empty if there is none.
         notes: For the start-up block.
     """
 
@@ -50,17 +56,26 @@ class Transformer(NamedTuple):
     padding_side: str
     truncation_side: str
     purpose: str | None
+    options: ConfigFile
     notes: tuple[str, ...]
 
 
-def read_transformer(repository: Repository, folder: str, *, has_modules: bool) -> Transformer:
+def read_transformer(repository: Repository, folder: str, *, has_modules: bool, late: bool = False) -> Transformer:
     """Read config.json, the module's options (only if there is a modules.json) and tokenizer_config.json.
+
+    Args:
+        repository: Where the files are.
+        folder: The module's folder.
+        has_modules: Whether there is a modules.json.
+        late: A late interaction model, whose queries may be filled up and which has a length for each kind of input.
 
     Raises:
         CheckpointError: A file is missing or broken, or an option is not supported.
     """
     config = repository.config(join(folder, "config.json"), required=True)
-    options = _module_options(repository, folder) if has_modules else ConfigFile(MODULE_FILES[0], {}, exists=False)
+    options = (
+        _module_options(repository, folder, late=late) if has_modules else ConfigFile(MODULE_FILES[0], {}, exists=False)
+    )
     tokenizer = repository.config(join(folder, "tokenizer_config.json"))
     if not repository.path(folder, "tokenizer.json").is_file():
         raise missing(
@@ -82,23 +97,24 @@ def read_transformer(repository: Repository, folder: str, *, has_modules: bool) 
         padding_side=tokenizer.choice("padding_side", _SIDES, "right"),
         truncation_side=tokenizer.choice("truncation_side", _SIDES, "right"),
         purpose=options.choice("transformer_task", {name: name for name in _OUTPUTS}, None),
+        options=options,
         notes=length.notes,
     )
 
 
-def _module_options(repository: Repository, folder: str) -> ConfigFile:
+def _module_options(repository: Repository, folder: str, *, late: bool) -> ConfigFile:
     """The first of the module's option files that exists and is not empty."""
     for name in MODULE_FILES:
         options = repository.config(join(folder, name))
         if options.data:
-            _check_options(options)
+            _check_options(options, () if late else _CHANGES_INPUT)
             return options
     return ConfigFile(join(folder, MODULE_FILES[0]), {}, exists=False)
 
 
-def _check_options(options: ConfigFile) -> None:
+def _check_options(options: ConfigFile, refused: tuple[str, ...]) -> None:
     """Refuse what would change the result and is not computed here."""
-    for field in _CHANGES_INPUT:
+    for field in (*refused, "processing_kwargs"):
         if options.data.get(field):
             raise options.error(field, "this option changes what the model reads and is not supported. Remove it.")
     modalities = options.section("modality_config")

@@ -209,7 +209,7 @@ def test_a_chain_that_makes_no_sense_is_refused(chain, reason, tmp_path):
         ("2_Dense/config.json", {"module_output_name": "scores"}, "module_output_name", "scores"),
         ("config_sentence_transformers.json", {"default_prompt_name": "nope"}, "default_prompt_name", "nope"),
         ("config_sentence_transformers.json", {"similarity_fn_name": "maxsim"}, "similarity_fn_name", "maxsim"),
-        ("config_sentence_transformers.json", {"model_type": "SparseEncoder"}, "model_type", "SparseEncoder"),
+        ("config_sentence_transformers.json", {"model_type": "SpanEncoder"}, "model_type", "SpanEncoder"),
         ("config_sentence_transformers.json", {"truncate_dim": 99}, "truncate_dim", "99"),
         ("config_sentence_transformers.json", {"prompts": {"q": 1}}, "prompts.q", "not a string"),
         ("sentence_bert_config.json", {"max_seq_length": "long"}, "max_seq_length", "long"),

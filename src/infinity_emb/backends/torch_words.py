@@ -1,0 +1,71 @@
+"""Hot path. The heads that `models.graph.words` writes as a graph, and token vectors, in float32 on torch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from infinity_emb.backends.torch_heads import Modules
+
+if TYPE_CHECKING:
+    from infinity_emb.models.spec.judge import JudgeSpec
+    from infinity_emb.models.spec.model import ModelSpec
+    from infinity_emb.models.spec.sparse import SparseSpec
+
+    Tensors: TypeAlias = "dict[str, Any]"
+
+
+class Answer:
+    """The logit of yes behind each text's last token, less that of no.
+
+    Args:
+        torch: The module.
+        judge: Which tokens answer.
+        table: Weights of the words, `[vocabulary, hidden]`.
+    """
+
+    inputs = ("last_index",)
+
+    def __init__(self, torch: Any, judge: JudgeSpec, table: Any) -> None:
+        ids = [judge.true_id] if judge.false_id is None else [judge.true_id, judge.false_id]
+        self._rows = table[ids].float()
+        self._torch = torch
+
+    def __call__(self, hidden: Any, arrays: Tensors) -> Tensors:
+        """Token states `[slots, hidden]` → `logits` `[segments, 1]`."""
+        logits = self._torch.nn.functional.linear(hidden[arrays["last_index"]].float(), self._rows)
+        return {"logits": logits if logits.shape[1] == 1 else logits[:, :1] - logits[:, 1:]}
+
+
+class Weights:
+    """Weights of the vocabulary from the logits of a masked language model."""
+
+    inputs = ("segment_ids",)
+
+    def __init__(self, sparse: SparseSpec) -> None:
+        self._sparse = sparse
+
+    def __call__(self, logits: Any, arrays: Tensors) -> Tensors:
+        """Logits `[rows, width, vocabulary]` → `sparse` `[rows, vocabulary]`."""
+        value = logits.float().relu() * (arrays["segment_ids"] > 0)[..., None]
+        value = value if self._sparse.total else value.amax(dim=1)
+        for _ in range(2 if self._sparse.log_twice else 1):
+            value = value.log1p()
+        return {"sparse": value.sum(dim=1) if self._sparse.total else value}
+
+
+class TokenVectors(Modules):
+    """A vector a slot: what an embedder does before pooling, or a late interaction model does at all."""
+
+    def __call__(self, hidden: Any, arrays: Tensors) -> Tensors:
+        """Token states `[slots, hidden]` → `tokens` `[slots, dim]`."""
+        made = super().__call__(hidden, arrays)
+        return {"tokens": made["embedding"]}
+
+
+def make_head(torch: Any, spec: ModelSpec, module: Any, device: Any) -> Modules | Answer | Weights:
+    """What follows the module of a checkpoint that is no plain scorer."""
+    if spec.judge is not None:
+        return Answer(torch, spec.judge, module.get_output_embeddings().weight)
+    if spec.sparse is not None:
+        return Weights(spec.sparse)
+    return TokenVectors(torch, spec, device) if spec.gives_tokens else Modules(torch, spec, device)

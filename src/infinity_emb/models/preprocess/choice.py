@@ -1,0 +1,25 @@
+"""Picks the preprocessor that reads a checkpoint's inputs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from infinity_emb.models.preprocess.judge import JudgePreprocessor
+from infinity_emb.models.preprocess.late import LatePreprocessor
+from infinity_emb.models.preprocess.text import TextPreprocessor
+
+if TYPE_CHECKING:
+    from infinity_emb.models.spec.model import ModelSpec
+
+
+def make_preprocessor(spec: ModelSpec) -> TextPreprocessor:
+    """The preprocessor of a checkpoint.
+
+    Raises:
+        CheckpointError: Its tokenizer cannot be read, or leaves no room for text.
+    """
+    if spec.judge is not None and spec.judge.question is not None:
+        return JudgePreprocessor(spec, spec.judge.question)
+    if spec.late is not None:
+        return LatePreprocessor(spec, spec.late)
+    return TextPreprocessor(spec)

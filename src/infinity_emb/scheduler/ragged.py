@@ -1,0 +1,69 @@
+"""Hot path of models whose results differ in length: cuts a batch's output into one array for each text.
+
+Such outputs are arrays of objects, `[texts]`, so that they are stored and handed out like all others.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from infinity_emb.errors import BackendError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from infinity_emb.backends.base import Arrays
+    from infinity_emb.scheduler.batch import Batch
+
+
+def split_outputs(batch: Batch, outputs: Arrays) -> Arrays:
+    """The outputs of `RAGGED` cut up; nothing in them is shared with the backend.
+
+    Raises:
+        BackendError: An output has another shape, or numbers that are not finite.
+    """
+    made: Arrays = {}
+    for name, array in outputs.items():
+        rows, split = RAGGED[name]
+        needed = batch.rows if rows == "rows" else batch.rows * batch.width
+        if array.ndim != 2 or array.shape[0] != needed or array.dtype.kind != "f":
+            raise BackendError(f"the backend returned {name!r} as {array.dtype} {list(array.shape)}; this is a bug.")
+        if not np.isfinite(array.sum(dtype=np.float64)):
+            raise BackendError("the result holds numbers that are not finite (NaN or infinity).")
+        made.update(split(batch, array))
+    return made
+
+
+def _tokens(batch: Batch, array: NDArray[Any]) -> Arrays:
+    """`[slots, dim]` → a matrix `[tokens, dim]` a text."""
+    lengths = [request.costs[position] for request, position in batch.entries]
+    places = zip(batch.starts, lengths, strict=True)
+    return {"tokens": _objects([array[start : start + length].copy() for start, length in places])}
+
+
+def _sparse(batch: Batch, array: NDArray[Any]) -> Arrays:
+    """`[rows, vocabulary]` → the numbers of the words that weigh something, ascending, and their weights."""
+    rows = [array[start // batch.width] for start in batch.starts]
+    words = [np.flatnonzero(row) for row in rows]
+    return {
+        "sparse": _objects([row[index] for row, index in zip(rows, words, strict=True)]),
+        "sparse_index": _objects(words),
+    }
+
+
+def _objects(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    made = np.empty(len(arrays), object)
+    for index, array in enumerate(arrays):
+        made[index] = array
+    return made
+
+
+# output → what its rows are, and how it is cut up
+RAGGED: dict[str, tuple[str, Callable[[Batch, NDArray[Any]], Arrays]]] = {
+    "tokens": ("slots", _tokens),
+    "sparse": ("rows", _sparse),
+}
