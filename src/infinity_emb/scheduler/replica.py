@@ -110,6 +110,7 @@ class Replica:
                 _log.critical("%s cannot be brought up again: %s", self._name, error, exc_info=error)
                 return
             self._worker.retire()
+            self._hung = None  # it holds the old model
         self._worker = Worker(self._name, self._dispatcher, self._runner, self._on_death)
         self.restarts += 1
         _log.warning("%s restarted (%d times so far)", self._name, self.restarts)

@@ -90,12 +90,17 @@ class Worker:
                 self._dispatcher.reject(batch, error)
 
     def retire(self) -> None:
-        """Take no further batch: another worker has its place."""
+        """Take no further batch: another worker with a runner of its own has its place.
+
+        The thread closes its runner when it comes back; before that nobody may touch it.
+        """
         self._retired = True
 
     def _main(self) -> None:
         try:
             self._loop()
+            if self._retired:
+                self._runner.close()
         except BaseException as error:  # noqa: BLE001 - the boundary of a worker: whatever ends it is told and answered
             self.died = error
             _log.critical("%s died: %s", self._thread.name, error, exc_info=error)
