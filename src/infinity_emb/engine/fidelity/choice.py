@@ -153,10 +153,10 @@ class _Search:
 def _try(
     load: Callable[[Attempt], tuple[Backend, ...]], attempt: Attempt, check: SelfCheck
 ) -> tuple[Backend, ...] | None:
-    """Load an attempt; None if nobody asked for it and this machine or library does not offer it."""
+    """Load an attempt; None if nobody asked for it and this machine, library or checkpoint does not offer it."""
     try:
         return load(attempt)
-    except ConfigurationError as error:
+    except (ConfigurationError, LoadError) as error:
         if not attempt.optional:
             raise
         _log.info("%s is not computed in %s: %s", check.model_id, attempt.dtype, error)
