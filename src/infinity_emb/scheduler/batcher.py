@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from infinity_emb.errors import BackendError, InvalidInputError
 from infinity_emb.scheduler.batch import Batch
+from infinity_emb.scheduler.memory import smaller_layout
 from infinity_emb.scheduler.packing import Packer, fitting_width
 from infinity_emb.types import Priority
 
@@ -121,6 +122,11 @@ class Batcher:
         if batch.priority is Priority.BULK and self._lines[Priority.INTERACTIVE] and not batch.due:
             return True
         return not batch.full and bool(self._lines[batch.priority])
+
+    def shrink(self, slots: int) -> int:
+        """A batch of so many token slots did not fit into memory: make smaller ones; returns the new budget."""
+        self._layout = smaller_layout(self._layout, slots)
+        return self._layout.batch_tokens
 
     def next_batch(self, now_s: float) -> Batch | None:
         """Pick what to compute next; None if nothing waits."""

@@ -167,6 +167,11 @@ class Dispatcher:
         for request in failed:
             fail(request, error)
 
+    def shrink(self, batch: Batch) -> int:
+        """A batch did not fit into memory: choose smaller ones from now on; returns the new budget in token slots."""
+        with self._changed:
+            return self._batcher.shrink(batch.rows * batch.width)
+
     def load(self) -> Load:
         """Snapshot for health, metrics and `/models`."""
         with self._changed:

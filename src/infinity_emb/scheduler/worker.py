@@ -9,10 +9,12 @@ from __future__ import annotations
 import logging
 import threading
 import time
+import traceback
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from infinity_emb.errors import BackendError, NotReadyError
+from infinity_emb.scheduler.memory import is_out_of_memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -159,10 +161,11 @@ class Worker:
             return _Running(batch, started_s, None, error)
 
     def _finish(self, running: _Running) -> Arrays | Exception:
+        pending, running.pending = running.pending, None  # its memory may be needed for the next try
         try:
-            if running.pending is None:
+            if pending is None:
                 return running.error or BackendError("a batch has neither outputs nor an error; this is a bug.")
-            return self._runner.finish(running.batch, running.pending)
+            return self._runner.finish(running.batch, pending)
         except Exception as error:  # noqa: BLE001 - foreign library; answered through isolation
             return error
         finally:
@@ -178,6 +181,12 @@ class Worker:
             message = f"The model failed on item {position} of the request: {error}"
             self._dispatcher.reject(batch, BackendError(message, item_index=position))
             return
+        if is_out_of_memory(error):
+            traceback.clear_frames(error.__traceback__)  # they hold the arrays of the batch
+            budget = self._dispatcher.shrink(batch)
+            _log.warning(
+                "a batch of %d x %d tokens is out of memory; at most %d from now on", batch.rows, batch.width, budget
+            )
         halves = batch.halves()
         self._held.update(dict.fromkeys(halves))
         for half in halves:
