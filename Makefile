@@ -2,6 +2,8 @@
 # make test    everything needed to run the whole suite, and the suite
 # make check   the static checks: ruff, mypy, import-linter, deptry, vulture
 # make bench   side by side with peers, about 20 minutes (make bench-quick: 3)
+# make test-clients  the real client packages against a real server (installs them; ARGS="openai cohere" for some)
+# make soak    the chaos and overload tests for half an hour each instead of half a minute (SECONDS=…)
 # make clean   removes what the above created in this folder
 
 PYTHON ?= python3
@@ -12,7 +14,7 @@ DEV := .venv-dev
 PIP_FLAGS := --disable-pip-version-check
 export PYTHONUTF8 := 1
 
-.PHONY: help serve test check format docs bench bench-quick test-clients clean
+.PHONY: help serve test check format docs bench bench-quick test-clients soak clean
 
 help:
 	@sed -n '1,/^$$/s/^# //p' Makefile
@@ -44,8 +46,11 @@ bench bench-quick: $(DEV)/.installed
 test-clients: $(DEV)/.installed
 	$(DEV)/bin/python tests/clients/run.py $(ARGS)
 
+soak: $(DEV)/.installed
+	INFINITY_TEST_CHAOS_S=$(or $(SECONDS),1800) $(DEV)/bin/python -m pytest tests/chaos -s $(ARGS)
+
 clean:
-	rm -rf $(SERVE) $(DEV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage htmlcov
+	rm -rf $(SERVE) $(DEV) .venv-clients .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage htmlcov
 
 # The stamp makes the second start quick; a change of pyproject.toml installs again.
 $(SERVE)/.installed: pyproject.toml
