@@ -83,6 +83,14 @@ class TorchBackend(Backend):
             graph="module",
         )
 
+    @classmethod
+    def fast_dtypes(cls, options: BackendOptions) -> tuple[Dtype, ...]:
+        torch = extras.require("torch", "torch", _PURPOSE)
+        if choose_device(torch, options).type != "cuda":
+            return ()
+        # bfloat16 never overflows, float16 is closer to float32 where it does not
+        return (Dtype.BFLOAT16, Dtype.FLOAT16) if torch.cuda.is_bf16_supported() else (Dtype.FLOAT16,)
+
     @property
     def inputs(self) -> tuple[str, ...]:
         return self._inputs
