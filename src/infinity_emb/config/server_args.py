@@ -103,6 +103,23 @@ class ServerArgs:
             secret=True,
         ),
     )
+    api_key_file: str | None = setting(
+        None,
+        Option(
+            help="File with one key a line, each with what it may do (docs/security.md); read again when it changes.",
+            section=_ACCESS,
+            check=readable_file,
+        ),
+    )
+    operator_keys: tuple[str, ...] = setting(
+        (),
+        Option(
+            flag="operator-key",
+            help="Key for operators, which opens /debug too; repeat it for several. Without one /debug is off.",
+            section=_ACCESS,
+            secret=True,
+        ),
+    )
     public_routes: tuple[PublicRoute, ...] = setting(
         (PublicRoute.DOCS, PublicRoute.METRICS),
         Option(
@@ -122,6 +139,9 @@ class ServerArgs:
         False, Option(help="Fetch, load and warm up the models, then exit with 0.", section=_LOG)
     )
     log_level: LogLevel = setting(LogLevel.INFO, Option(help="How much is logged.", section=_LOG))
+    access_log: bool = setting(
+        False, Option(help="Write a line for each request: what was called and how it ended.", section=_LOG)
+    )
     log_format: LogFormat = setting(LogFormat.TEXT, Option(help="Lines to read, or JSON lines.", section=_LOG))
 
     def __post_init__(self) -> None:

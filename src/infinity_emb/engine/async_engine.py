@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from infinity_emb.backends.base import Arrays
     from infinity_emb.engine.cache import CacheCounts
     from infinity_emb.models.features import Features
+    from infinity_emb.scheduler.waiting import Waiting
     from infinity_emb.types import EmbeddingDtype, FloatArray, ModelCard, TextInput, TextOptions, TokenInfo
 
 # Below this, tokenizing in the caller's thread is cheaper than handing it over.
@@ -281,6 +282,16 @@ class AsyncEmbeddingEngine(ContractFace):
         return OverloadStatus(
             fraction, load.items, load.running_items, load.tokens, load.oldest_wait_s, load.tokens_per_s
         )
+
+    def waiting_line(self, limit: int) -> list[Waiting]:
+        """The first requests that wait, most urgent class first."""
+        runtime = self._runtime
+        return [] if runtime is None else runtime.waiting_line(limit)
+
+    def busy_s(self) -> float:
+        """How long the longest-running batch has been computing."""
+        runtime = self._runtime
+        return 0.0 if runtime is None else runtime.busy_s()
 
     def is_overloaded(self) -> bool:
         """Whether a request sent now would be refused."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from infinity_emb.backends.base import Arrays, Backend
+    from infinity_emb.scheduler.waiting import Waiting
 
 _log = logging.getLogger("infinity_emb")
 # A batch that runs when the grace period ends may take this long to come back before it is given up.
@@ -113,6 +114,10 @@ class ModelRuntime:
     def load(self) -> Load:
         """Snapshot of the waiting line."""
         return self._dispatcher.load()
+
+    def waiting_line(self, limit: int) -> list[Waiting]:
+        """The first requests that wait."""
+        return self._dispatcher.waiting_line(limit)
 
     @property
     def limits(self) -> Limits:

@@ -12,6 +12,7 @@ import numpy as np
 from infinity_emb.errors import BackendError, DeadlineExceededError, NotReadyError, OverloadedError
 from infinity_emb.scheduler.limits import DrainRate, Limits
 from infinity_emb.scheduler.settle import fail, settle
+from infinity_emb.scheduler.waiting import Waiting, describe
 
 if TYPE_CHECKING:
     from infinity_emb.backends.base import Arrays
@@ -184,6 +185,12 @@ class Dispatcher:
                 oldest_wait_s=0.0 if oldest_s is None else time.monotonic() - oldest_s,
                 tokens_per_s=self._rate.tokens_per_s,
             )
+
+    def waiting_line(self, limit: int) -> list[Waiting]:
+        """The first requests that wait, most urgent class first."""
+        now_s = time.monotonic()
+        with self._changed:
+            return [describe(request, now_s) for request in self._batcher.requests()[:limit]]
 
     def drain(self, timeout_s: float) -> bool:
         """Take nothing new and wait until all is answered; False if the time was not enough."""

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 from infinity_emb.errors import InfinityError
 from infinity_emb.metrics import FIDELITY
-from infinity_emb.server.access import Access
+from infinity_emb.server.access import Access, enter
+from infinity_emb.server.access_file import KeyFile
+from infinity_emb.server.access_log import log_request
 from infinity_emb.server.body import read_body
 from infinity_emb.server.cors import cors_headers, is_preflight, preflight_response
 from infinity_emb.server.errors import ClientGoneError, error_response, fault_of
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("infinity_emb")
 _ALWAYS = "always"
+_OPERATOR = "operator"
 _UNMATCHED = "none"
 
 
@@ -40,13 +43,16 @@ class Application:
         models: The engines, and whether they are loaded.
         settings: Options.
         metrics: Counters; shared by the ports of one server.
+        access: Keys; shared by the ports of one server, as their limits count everywhere.
     """
 
-    def __init__(self, models: Models, settings: HttpSettings, metrics: HttpMetrics) -> None:
+    def __init__(
+        self, models: Models, settings: HttpSettings, metrics: HttpMetrics, access: Access | None = None
+    ) -> None:
         routes = all_routes(settings)
         self.serving = Serving(settings, models, metrics, routes)
         self._router = Router(routes)
-        self._access = Access(settings.api_keys)
+        self._access = access or access_of(settings)
         self._root_path = settings.proxy_root_path
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -83,6 +89,8 @@ class Application:
         took_s = time.perf_counter() - started_s
         method = request.method if route is not None else "OTHER"
         self.serving.metrics.record(handler, method, response.status, sizes_bytes, took_s)
+        if self.serving.settings.access_log:
+            log_request(request, response, handler, took_s)
 
     def _before(self, request: Request) -> tuple[Route | None, Response | None]:
         """Find the route and let the request in, before its body is read."""
@@ -95,8 +103,11 @@ class Application:
         route = self._router.match(request)
         request.dialect = route.dialect
         request.native = route.native
-        if route.access != _ALWAYS and route.access not in settings.public_routes:
-            self._access.check(request)
+        if route.access == _OPERATOR:
+            request.grant = self._access.check_operator(request)
+        elif route.access != _ALWAYS and route.access not in settings.public_routes:
+            request.grant = self._access.check(request)
+        enter(request.grant)
         return route, None
 
     async def _answer(self, route: Route, request: Request) -> Response:
@@ -140,6 +151,16 @@ class Application:
         query = b"?" + request.query if request.query else b""
         location = (self._root_path + path).encode() + query
         return Response(b"", status=307, content_type=b"", headers=[(b"location", location)])
+
+
+def access_of(settings: HttpSettings) -> Access:
+    """The keys that the options name.
+
+    Raises:
+        ConfigurationError: The key file cannot be read or is wrong.
+    """
+    file = None if settings.api_key_file is None else KeyFile(settings.api_key_file)
+    return Access(settings.api_keys, settings.operator_keys, file)
 
 
 async def _lifespan(receive: Receive, send: Send) -> None:

@@ -78,6 +78,14 @@ class MethodNotAllowedError(errors.RequestError):
         self.allowed = allowed
 
 
+class ForbiddenError(errors.AuthenticationError):
+    """The key is right, but not for this."""
+
+
+class RateLimitedError(errors.OverloadedError):
+    """The key was used too often."""
+
+
 class ClientGoneError(errors.RequestError):
     """The client closed the connection; nobody reads the answer."""
 
@@ -111,6 +119,8 @@ TABLE: dict[type[BaseException], Fault] = {
     ModelRouteNotFoundError: Fault(404, _INVALID, "model_not_found", 404, "Validation"),
     MethodNotAllowedError: Fault(405, _INVALID, "method_not_allowed", 405, "Validation"),
     ClientGoneError: Fault(499, _INVALID, "client_gone", 499, "Validation"),
+    ForbiddenError: Fault(403, "permission_error", "not_allowed", 403, "Unauthorized"),
+    RateLimitedError: Fault(429, "rate_limit_error", "rate_limited", 429, "Overloaded"),
     errors.DimensionsError: Fault(400, _INVALID, "invalid_dimensions", 422, "Validation"),
     errors.MediaError: Fault(400, _INVALID, "invalid_media", 422, "Validation"),
     errors.InvalidInputError: Fault(400, _INVALID, "invalid_value", 422, "Validation"),

@@ -38,6 +38,10 @@ class InFlight:
         if self._idle is not None and not self._guards and not self._idle.done():
             self._idle.set_result(None)
 
+    def snapshot(self) -> list[dict[str, object]]:
+        """Which they are, for operators."""
+        return [guard.describe() for guard in self._guards]
+
     async def finish(self, grace_s: float) -> None:
         """Wait until none is left; what is left after the grace period is answered with an error."""
         if self._guards:
@@ -81,6 +85,12 @@ class Guard:
         if uncancel is not None:
             uncancel()
         raise self._reason from error
+
+    def describe(self) -> dict[str, object]:
+        """Request id, path, and seconds until its time limit."""
+        request = self._request
+        left_s = None if request.deadline_s is None else round(request.deadline_s - time.monotonic(), 3)
+        return {"request_id": request.request_id, "path": request.path[:200], "deadline_in_s": left_s}
 
     def stop(self) -> None:
         """The server stops and cannot wait any longer."""

@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from infinity_emb.errors import ModelNotFoundError, NotReadyError
+from infinity_emb.server.access import check_model
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -135,7 +136,13 @@ class Models:
         Raises:
             NotReadyError: Loading, failed or draining.
             ModelNotFoundError: Several models are served and none under this name.
+            ForbiddenError: The key of the request is not for this model.
         """
+        engine = self._find(name, tasks)
+        check_model(engine.card.served_name)
+        return engine
+
+    def _find(self, name: str | None, tasks: tuple[Task, ...]) -> AsyncEmbeddingEngine:
         self.check_open()
         engines = list(self)
         if len(engines) == 1:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import uvicorn
 
 from infinity_emb.metrics import HttpMetrics
-from infinity_emb.server.app import Application, model_gauges
+from infinity_emb.server.app import Application, access_of, model_gauges
 from infinity_emb.server.connection import BoundedProtocol
 from infinity_emb.server.lifecycle import Lifecycle, Models
 from infinity_emb.server.loading import load
@@ -57,11 +57,12 @@ class ServerProcess:
         everything = Models(self._lifecycle)
         metrics.watch_models(lambda: model_gauges(everything))
         settings = HttpSettings.from_server_args(server_args)
+        access = access_of(settings)
         self._applications: list[Application] = []
         self._servers: list[tuple[uvicorn.Server, Bound]] = []
         for bound in sockets:
             only = None if bound.model_index is None else names[bound.model_index]
-            application = Application(Models(self._lifecycle, only), settings, metrics)
+            application = Application(Models(self._lifecycle, only), settings, metrics, access)
             self._applications.append(application)
             self._servers.append((uvicorn.Server(_uvicorn_config(application, server_args)), bound))
         self._stop = asyncio.Event()

@@ -13,6 +13,8 @@ from infinity_emb.types import Call
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, MutableMapping
 
+    from infinity_emb.server.access_grant import Grant
+
     Scope = MutableMapping[str, Any]
     Message = MutableMapping[str, Any]
     Receive = Callable[[], Awaitable[Message]]
@@ -48,12 +50,13 @@ class Request:
         dialect: Whose error body to use; a handler that finds a TEI body on a shared path sets it to `tei`.
         params: Path parameters.
         body: The decompressed body, once read.
+        grant: What the key of the request may do; None if none was needed.
         native: True when the path is that of Infinity's own API.
         deadline_s: `time.monotonic()` value after which nobody waits, or None.
     """
 
     __slots__ = (
-        "_query", "body", "deadline_s", "dialect", "headers", "method", "native", "params", "path", "receive",
+        "_query", "body", "deadline_s", "dialect", "grant", "headers", "method", "native", "params", "path", "receive",
         "request_id",
     )  # fmt: skip
 
@@ -64,6 +67,7 @@ class Request:
         self.receive = receive
         self.request_id = _given_id(self.headers.get(b"x-request-id")) or _IDS.next()
         self.dialect = ""
+        self.grant: Grant | None = None
         self.native = False
         self.params: dict[str, str] = {}
         self.body = b""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from infinity_emb.server import (
     catalog,
     cohere,
+    debug,
     native,
     openai,
     pages,
@@ -96,6 +97,7 @@ _HEALTH = tuple(
 )
 _PROBES = (
     *_HEALTH,
+    Route("GET", "/debug", debug.debug, "What waits and runs (operators)", None, "Object", "probes", access="operator"),
     Route("GET", "/metrics", probes.metrics, "Counters for Prometheus", None, "Text", "probes", access="metrics"),
 )
 

@@ -30,7 +30,8 @@ class Route:
         answer: Name of the answer's schema in the OpenAPI document.
         tag: Heading in the documentation.
         dialect: `tei` where errors are written TEI's way.
-        access: Empty needs a key, `always` never does, a group's name does unless the settings leave that group open.
+        access: Empty needs a key, `always` never does, `operator` an operator's, a
+            group's name does unless the settings leave that group open.
         native: Path of Infinity's own API, where rerank documents are plain strings.
     """
 

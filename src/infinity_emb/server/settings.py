@@ -23,6 +23,9 @@ class HttpSettings:
         redirect_slash: Where `GET /` sends a browser; empty for a plain health answer.
         permissive_cors: Let any web page call the server.
         api_keys: Keys of which a request must show one; empty lets everyone in.
+        operator_keys: Keys that open `/debug` and everything else.
+        api_key_file: File with further keys and what each may do; None for none.
+        access_log: Write a line for each request.
         public_routes: Groups of routes that stay open even if keys are set: docs, metrics, models, info.
         max_body_bytes: Largest request body, before and after decompression.
         body_timeout_s: Longest wait for the next piece of a body.
@@ -36,6 +39,9 @@ class HttpSettings:
     redirect_slash: str = "/docs"
     permissive_cors: bool = False
     api_keys: tuple[str, ...] = ()
+    operator_keys: tuple[str, ...] = ()
+    api_key_file: str | None = None
+    access_log: bool = False
     public_routes: frozenset[str] = frozenset({"docs", "metrics"})
     max_body_bytes: int = 256 * MEBIBYTE_BYTES
     body_timeout_s: float = 60.0
@@ -52,6 +58,9 @@ class HttpSettings:
             redirect_slash=args.redirect_slash,
             permissive_cors=args.permissive_cors,
             api_keys=args.api_keys,
+            operator_keys=args.operator_keys,
+            api_key_file=args.api_key_file,
+            access_log=args.access_log,
             public_routes=frozenset(str(group) for group in args.public_routes),
             max_body_bytes=args.max_body_bytes,
             request_timeout_s=args.request_timeout_s,
