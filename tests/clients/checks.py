@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 MARK = "CHECK "
-EMBEDDER, RERANKER, CLASSIFIER = "tiny/embedder", "tiny/reranker", "tiny/classifier"
+EMBEDDER, RERANKER, CLASSIFIER, SPARSE = "tiny/embedder", "tiny/reranker", "tiny/classifier", "tiny/sparse"
 LABELS = {"joy", "anger", "calm"}
 DIM = 32
 TEXTS = ["the cat sat on the mat", "paris is a city", "a dog"]
@@ -33,9 +33,19 @@ PIXEL = (
 
 # Where the servers are: every model behind one port, one model alone on its own port, one with `--url-prefix /v1`,
 # one that wants KEY, and one whose waiting line is full.
-URL, EMBED_URL, RERANK_URL, CLASSIFY_URL, PREFIX_URL, KEYED_URL, BUSY_URL, KEY = (
+URL, EMBED_URL, RERANK_URL, CLASSIFY_URL, SPARSE_URL, PREFIX_URL, KEYED_URL, BUSY_URL, KEY = (
     os.environ.get(f"CLIENTS_{name}", "")
-    for name in ("URL", "EMBED_URL", "RERANK_URL", "CLASSIFY_URL", "PREFIX_URL", "KEYED_URL", "BUSY_URL", "KEY")
+    for name in (
+        "URL",
+        "EMBED_URL",
+        "RERANK_URL",
+        "CLASSIFY_URL",
+        "SPARSE_URL",
+        "PREFIX_URL",
+        "KEYED_URL",
+        "BUSY_URL",
+        "KEY",
+    )
 )
 
 

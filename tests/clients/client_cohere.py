@@ -24,7 +24,7 @@ from checks import (
     same,
     unpack,
     vectors,
-)  # fmt: skip
+)
 
 v1 = cohere.Client(api_key="none", base_url=URL)
 v2 = cohere.ClientV2(api_key="none", base_url=URL)

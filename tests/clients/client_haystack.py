@@ -13,15 +13,17 @@ from checks import (
     PREFIX_URL,
     QUERY,
     RERANKER,
+    SPARSE_URL,
     TEXTS,
     URL,
     check,
     equal,
+    post,
     raises,
     ranked_as_expected,
     same,
     vectors,
-)  # fmt: skip
+)
 from haystack import Document
 from haystack.components.embedders import OpenAIDocumentEmbedder, OpenAITextEmbedder
 from haystack_integrations.components.embedders.cohere import CohereDocumentEmbedder, CohereTextEmbedder
@@ -69,8 +71,15 @@ for url in (EMBED_URL, URL + "/embed", PREFIX_URL):
         same([number / length for number in found], vectors(TEXTS[:1]))
         unit = HuggingFaceAPIDocumentEmbedder(**options, normalize=True, progress_bar=False)
         same(embedded(unit.run(documents(MANY))), vectors(MANY))
-with check("T6", "the sparse embedder is refused by name, since no sparse model is served"):
-    error = raises(Exception, HuggingFaceTEISparseTextEmbedder(api_base_url=URL).run, TEXTS[0])
+for url in (URL, SPARSE_URL):
+    with check("T6", f"the sparse embedder, {'all models' if url == URL else 'the sparse model alone'}"):
+        found = HuggingFaceTEISparseTextEmbedder(api_base_url=url).run(TEXTS[0])["sparse_embedding"]
+        plain = post(url + "/embed_sparse", {"inputs": TEXTS[0]})[0]
+        equal(found.indices, [item["index"] for item in plain])
+        same(found.values, [item["value"] for item in plain])
+        assert len(plain) > 1, plain
+with check("T6", "the sparse embedder on a dense model is refused by name"):
+    error = raises(Exception, HuggingFaceTEISparseTextEmbedder(api_base_url=EMBED_URL).run, TEXTS[0])
     assert "sparse" in str(error), error
 for url in (URL, URL + "/some/path", PREFIX_URL + "/v1"):
     with check("T3", f"TEI ranker with {url.split('/', 3)[3] if url.count('/') > 2 else 'the origin'!r}"):

@@ -17,7 +17,7 @@ from checks import (
     raises,
     same,
     vectors,
-)  # fmt: skip
+)
 from huggingface_hub import InferenceClient
 from huggingface_hub.errors import HfHubHTTPError
 

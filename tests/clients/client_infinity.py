@@ -91,8 +91,9 @@ with check("I2", "classify: labels and scores by falling score, and raw scores")
     same(found / found.sum(), [item.score for item in answer.data[0]])
 with check("I1", "models: strict enums, stats and capabilities"):
     answer = models.sync(client=client)
-    equal([model.id for model in answer.data], [EMBEDDER, RERANKER, CLASSIFIER])
-    equal([model.capabilities for model in answer.data], [["embed"], ["rerank"], ["classify"]])
+    found = {model.id: model.capabilities for model in answer.data}
+    for name, capability in ((EMBEDDER, "embed"), (RERANKER, "rerank"), (CLASSIFIER, "classify")):
+        assert capability in found[name], found
     for model in answer.data:
         equal(str(model.owned_by), "infinity")
         assert model.backend

@@ -20,7 +20,7 @@ from checks import (
     ranked_as_expected,
     same,
     vectors,
-)  # fmt: skip
+)
 
 litellm.suppress_debug_info = True
 KEY = {"api_key": "none", "num_retries": 0, "max_retries": 0}

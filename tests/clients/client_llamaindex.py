@@ -18,7 +18,7 @@ from checks import (
     ranked_as_expected,
     same,
     vectors,
-)  # fmt: skip
+)
 from llama_index.core.schema import NodeWithScore, TextNode
 from llama_index.embeddings.cohere import CohereEmbedding
 from llama_index.embeddings.openai_like import OpenAILikeEmbedding

@@ -20,7 +20,7 @@ from checks import (
     ranked_as_expected,
     same,
     vectors,
-)  # fmt: skip
+)
 from voyageai import error as errors
 
 

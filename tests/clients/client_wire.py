@@ -24,6 +24,7 @@ from checks import (
     QUERY,
     RERANK_URL,
     RERANKER,
+    SPARSE_URL,
     TEXTS,
     URL,
     check,
@@ -32,7 +33,7 @@ from checks import (
     same,
     unpack,
     vectors,
-)  # fmt: skip
+)
 
 
 def call(url: str, body: object = None, method: str = "POST", **headers: str):
@@ -216,11 +217,21 @@ with check("T8", "tokenize and decode"):
     (tokens,) = ok(EMBED_URL + "/tokenize", {"inputs": "the cat"})
     assert {"id", "text", "special", "start", "stop"} <= set(tokens[0]), tokens[0]
     assert "the cat" in ok(EMBED_URL + "/decode", {"ids": [[token["id"] for token in tokens]]})[0]
-with check("T6 T8", "embed_sparse and embed_all are refused with a sentence, since no model offers them"):
-    for path, word in (("/embed_sparse", "sparse"), ("/embed_all", "each token")):
-        status, _, answer = call(URL + path, {"inputs": TEXTS})
-        assert 400 <= status < 500, status
-        assert word in answer["error"], answer
+with check("T8", "embed_all: a vector a token"):
+    (matrix,) = ok(EMBED_URL + "/embed_all", {"inputs": "the cat"})
+    (tokens,) = ok(EMBED_URL + "/tokenize", {"inputs": "the cat"})
+    equal([len(row) for row in matrix], [DIM] * len(tokens))
+with check(
+    "T6", "embed_sparse: index and value of words, one list a text; where no model gives them, a refusal that says so"
+):
+    for url in (URL + "/embed_sparse", SPARSE_URL + "/embed_sparse", SPARSE_URL):
+        rows = ok(url, {"inputs": TEXTS})
+        equal(len(rows), 3)
+        assert all(isinstance(item["index"], int) and item["value"] > 0 for row in rows for item in row), rows
+        equal(ok(url, {"inputs": TEXTS[0]}), rows[:1])
+    status, _, answer = call(EMBED_URL + "/embed_sparse", {"inputs": TEXTS})
+    assert 400 <= status < 500, status
+    assert "sparse" in answer["error"], answer
 with check("T9", "timing headers"):
     headers = call(EMBED_URL + "/embed", {"inputs": TEXTS})[1]
     assert {"x-compute-time", "x-total-time", "x-inference-time", "x-compute-tokens"} <= set(headers), headers

@@ -70,8 +70,6 @@ G1 O gRPC tei.v1""".splitlines()
 # Rows that this release does not meet; docs/clients.md gives the reasons to users.
 NOT_YET = {
     "E9": "text is served; image and audio models are not, and are refused with 400",
-    "T6": "no sparse (SPLADE) models are served; the route answers with a clear refusal",
-    "T8": "/tokenize and /decode are met; /embed_all is refused with a sentence, no model gives a vector a token",
     "I3": "no image or audio models are served; the routes answer with a clear refusal",
     "G1": "HTTP only",
 }

@@ -10,6 +10,7 @@ The exit code is 1 if a check failed or a row of need M or S is neither met nor 
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -44,6 +45,7 @@ def main() -> int:
     except CannotInstallError as error:
         print(f"cannot install: {error}", file=sys.stderr)
         return 1
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the servers are ended, too
     outcome = Outcome()
     with tempfile.TemporaryDirectory() as folder, all_servers(Path(folder)) as urls:
         print("servers are up", flush=True)

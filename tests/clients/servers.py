@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from checks import CLASSIFIER, EMBEDDER, LABELS, RERANKER
+from checks import CLASSIFIER, EMBEDDER, LABELS, RERANKER, SPARSE
 from roster import LIGHT
-from serving import free_port, serve
+from tiny_sparse import tiny_splade
 
 import tiny
+from serving import free_port, serve
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,13 +35,14 @@ def all_servers(folder: Path) -> Iterator[dict[str, str]]:
     reranker = tiny.tiny_bert(folder / RERANKER, labels=("relevant",), seed=1)
     classifier = tiny.tiny_bert(folder / CLASSIFIER, labels=tuple(sorted(LABELS)), seed=2)
     models = [part for model in (embedder, reranker, classifier) for part in ("--model-id", str(model))]
-    alone = [str(free_port()) for _ in range(3)]
+    sparse = ["--model-id", str(tiny_splade(folder / SPARSE))]
+    alone = [str(free_port()) for _ in range(4)]
     ports = [part for port in alone for part in ("--port", port)]
     table = {"TIKTOKEN_CACHE_DIR": str(LIGHT.folder / "table")}
     stuck = [sys.executable, str(Path(__file__).with_name("stuck.py"))]
     with ExitStack() as stack:
         # Given once for each model after one for all: every model also answers alone on its own port.
-        every = stack.enter_context(serve(*ports, *models, **table))
+        every = stack.enter_context(serve(*ports, *models, *sparse, **table))
         prefix = stack.enter_context(serve(*models, "--url-prefix", "/v1", "--permissive-cors", **table))
         keyed = stack.enter_context(serve("--model-id", str(embedder), "--api-key", KEY, **table))
         options = ("--model-id", str(embedder), "--engine", "dummy", "--queue-size", "1", "--no-model-warmup")
@@ -55,6 +56,7 @@ def all_servers(folder: Path) -> Iterator[dict[str, str]]:
             "CLIENTS_EMBED_URL": urls[0],
             "CLIENTS_RERANK_URL": urls[1],
             "CLIENTS_CLASSIFY_URL": urls[2],
+            "CLIENTS_SPARSE_URL": urls[3],
             "CLIENTS_PREFIX_URL": prefix.url,
             "CLIENTS_KEYED_URL": keyed.url,
             "CLIENTS_BUSY_URL": busy.url,
