@@ -78,8 +78,10 @@ def late_model(folder: Path, model_type: str, *, width: int = 16, layout: str = 
         tiny.write_json(folder / "artifact.metadata", saved)
         return folder
     _save(transformers.AutoModel, config, folder)
-    dense = {"bias": False, "activation_function": "torch.nn.modules.linear.Identity"}
-    tiny.write_dense(folder / "1_Dense", 32, width, random, **dense)
+    dense = {"in_features": 32, "out_features": width, "bias": False}
+    tiny.write_json(folder / "1_Dense/config.json", dense | {"activation_function": "torch.nn.modules.linear.Identity"})
+    weight = random.normal(0, 0.3, (width, 32)).astype(np.float32)
+    tiny.save_tensors(folder / "1_Dense", {"linear.weight": weight}, "float32")
     chain = [("", "Transformer"), ("1_Dense", "pylate.models.Dense.Dense")]
     modules, options = saved.pop("modules", {}), saved.pop("options", {})
     if layout == "own":

@@ -246,6 +246,49 @@ class ScoreResult:
     labels: tuple[str, ...] = ()
 
 
+@dataclass(slots=True)
+class SparseResult:
+    """Weights of words, in input order.
+
+    Attributes:
+        indices: For each text the numbers of the words that weigh something, ascending.
+        weights: Float32, of those words.
+        usage: Tokens and truncations.
+    """
+
+    indices: list[NDArray[np.int64]]
+    weights: list[FloatArray]
+    usage: Usage
+
+
+@dataclass(slots=True)
+class MultiVectorResult:
+    """A vector a token, in input order.
+
+    Attributes:
+        vectors: For each text a float32 array `[n, dim]`; n differs.
+        usage: Tokens and truncations.
+    """
+
+    vectors: list[FloatArray]
+    usage: Usage
+
+
+@dataclass(slots=True)
+class ChunkResult:
+    """Vectors of the chunks of documents, in input order.
+
+    Attributes:
+        vectors: Float32 array `[chunks of all documents, dim]`.
+        spans: For each document its chunks' first token in what the model read, and the one behind the last.
+        usage: Tokens of the documents.
+    """
+
+    vectors: FloatArray
+    spans: list[list[tuple[int, int]]]
+    usage: Usage
+
+
 class RerankReturnType(NamedTuple):
     """One row of the Python `rerank` result."""
 

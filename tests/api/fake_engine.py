@@ -12,14 +12,17 @@ import numpy as np
 
 from infinity_emb.errors import CapabilityError, DimensionsError, InputTooLargeError, InvalidInputError
 from infinity_emb.types import (
+    ChunkResult,
     EmbeddingDtype,
     EmbedOptions,
     EmbedResult,
     Modality,
     ModelCard,
+    MultiVectorResult,
     OverloadStatus,
     ScoreOptions,
     ScoreResult,
+    SparseResult,
     Task,
     TokenInfo,
     Usage,
@@ -68,9 +71,10 @@ class FakeEngine:
     """
 
     name: str = "fake/model"
-    tasks: frozenset[Task] = frozenset(Task)
+    tasks: frozenset[Task] = frozenset({Task.EMBED, Task.RERANK, Task.CLASSIFY})
     embedding_dtype: EmbeddingDtype = EmbeddingDtype.FLOAT32
     is_healthy: bool = True
+    sees_neighbours: bool = False
     error: BaseException | None = None
     hold: asyncio.Event | None = None
     cancelled: int = 0
@@ -149,6 +153,31 @@ class FakeEngine:
         texts = [" ".join(item) if isinstance(item, tuple) else item for item in inputs]
         return ScoreResult(scores.astype(np.float32), self._usage(texts, options.text.truncate), LABELS)
 
+    async def sparse_result(
+        self, inputs: Sequence[Any], options: EmbedOptions = _EMBED, call: Any = None
+    ) -> SparseResult:
+        await self._work(Task.SPARSE, inputs, options, call)
+        words = [np.array([3, 7 + len(str(item))]) for item in inputs]
+        weights = [np.array([0.5, 1.25], np.float32) for _ in inputs]
+        return SparseResult(words, weights, self._usage(inputs, options.text.truncate))
+
+    async def multi_vector_result(
+        self, inputs: Sequence[Any], options: EmbedOptions = _EMBED, call: Any = None
+    ) -> MultiVectorResult:
+        await self._work(Task.EMBED if Task.EMBED in self.tasks else Task.MULTI_VECTOR, inputs, options, call)
+        matrices = [np.stack([fake_vector(word, self.dim) for word in item.split()]) for item in inputs]
+        return MultiVectorResult(matrices, self._usage(inputs, options.text.truncate))
+
+    async def chunks_result(
+        self, documents: Sequence[Sequence[str]], options: EmbedOptions = _EMBED, call: Any = None
+    ) -> ChunkResult:
+        if not self.sees_neighbours:
+            raise CapabilityError("It does not pool by the mean.", param="late_chunking")
+        await self._work(Task.EMBED, documents, options, call)
+        vectors = np.stack([fake_vector((chunk, *chunks), self.dim) for chunks in documents for chunk in chunks])
+        spans = [[(index, index + 1) for index in range(len(chunks))] for chunks in documents]
+        return ChunkResult(vectors, spans, Usage(sum(map(len, documents))))
+
     def quantize(self, vectors: np.ndarray, dtype: EmbeddingDtype) -> np.ndarray:
         if dtype is EmbeddingDtype.FLOAT32:
             return vectors
@@ -189,7 +218,7 @@ class FakeEngine:
         if len(inputs) > self.max_client_batch_size:
             raise InputTooLargeError(f"At most {self.max_client_batch_size} inputs are allowed.", param="input")
         for item in inputs:
-            for number in item if isinstance(item, list) else ():
+            for number in item if isinstance(item, list) and task is not None and item and type(item[0]) is int else ():
                 if not 0 <= number < VOCABULARY:
                     raise InvalidInputError(f"Token id {number} is outside 0..{VOCABULARY - 1}.", param="input")
         if self.hold is not None:

@@ -101,9 +101,12 @@ def test_vertex_answers_one_prediction_an_instance(serve):
     assert np.array(answer["predictions"]).shape == (2, 1, DIM)
 
 
-@pytest.mark.parametrize("path", ["/embed_sparse", "/embed_all"])
-def test_what_no_model_offers_is_424_in_teis_form(served, path):
-    answer = served.post(path, {"inputs": "a"})
+@pytest.mark.parametrize(
+    ("path", "tasks"),
+    [("/embed_sparse", {Task.EMBED}), ("/embed_sparse", {Task.MULTI_VECTOR}), ("/embed_all", {Task.SPARSE})],
+)
+def test_what_no_model_offers_is_424_in_teis_form(serve, path, tasks):
+    answer = serve(FakeEngine(tasks=frozenset(tasks))).post(path, {"inputs": "a"})
     assert answer.status_code == 424
     assert answer.json()["error_type"] == "Backend"
 

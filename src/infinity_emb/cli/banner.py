@@ -18,6 +18,8 @@ _FIRST_REQUEST: dict[Task, tuple[str, dict[str, object]]] = {
     Task.EMBED: ("/v1/embeddings", {"input": ["Hello, world"]}),
     Task.RERANK: ("/rerank", {"query": "capital of France", "documents": ["Paris is in France", "Cats purr"]}),
     Task.CLASSIFY: ("/classify", {"input": ["I like this"]}),
+    Task.SPARSE: ("/embed_sparse", {"inputs": ["Hello, world"]}),
+    Task.MULTI_VECTOR: ("/v1/embeddings", {"input": ["Hello, world"], "input_type": "query"}),
 }
 
 

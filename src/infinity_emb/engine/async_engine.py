@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from infinity_emb.config.engine_args import EngineArgs
 from infinity_emb.engine.cache import EmbeddingCache
-from infinity_emb.engine.contract import ContractFace
+from infinity_emb.engine.kinds import VERBS, KindsFace, usage_of
 from infinity_emb.engine.loader import LoadedModel, load
 from infinity_emb.engine.runtime import ModelRuntime
 from infinity_emb.engine.vectors import activate, check_dimensions, finish_vectors, sigmoid
@@ -28,7 +28,7 @@ from infinity_emb.errors import (
     RequestError,
 )
 from infinity_emb.models.quantize import quantize
-from infinity_emb.types import Call, EmbedOptions, EmbedResult, OverloadStatus, ScoreOptions, ScoreResult, Task, Usage
+from infinity_emb.types import Call, EmbedOptions, EmbedResult, OverloadStatus, ScoreOptions, ScoreResult, Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -52,7 +52,7 @@ class _NotStartedError(NotReadyError, ValueError):
     """Also a ValueError, which code written for the original catches."""
 
 
-class AsyncEmbeddingEngine(ContractFace):
+class AsyncEmbeddingEngine(KindsFace):
     """Serves one model. Weights load in the constructor; work begins with `astart`.
 
     Args:
@@ -165,6 +165,9 @@ class AsyncEmbeddingEngine(ContractFace):
             if runtime is None or pool is None or self._finalizer is None:
                 return
             self._finalizer.detach()
+            states, self._token_states = self._token_states, None
+            if states is not None:
+                states.stop(grace_s)
             ended = runtime.stop(grace_s)
             pool.shutdown(wait=True)
             backends = runtime.backends
@@ -214,7 +217,7 @@ class AsyncEmbeddingEngine(ContractFace):
                 pass  # it counts items among those that were computed; computing all of them names the right one
         features = await self._preprocess(inputs, lambda: preprocessor.texts(inputs, options.text))
         outputs = await self._compute(features, call)
-        return EmbedResult(finish_vectors(outputs, self._model.spec, options), _usage(features))
+        return EmbedResult(finish_vectors(outputs, self._model.spec, options), usage_of(features))
 
     async def _embed_some(
         self, inputs: list[TextInput], *, options: TextOptions, call: Call | None
@@ -235,10 +238,12 @@ class AsyncEmbeddingEngine(ContractFace):
         Raises: as `embed_result`.
         """
         self._require(Task.RERANK)
+        if self._model.spec.late is not None:
+            return await self._rerank_late(query, documents, options, call)
         preprocessor = self._model.preprocessor
         features = await self._preprocess(documents, lambda: preprocessor.pairs(query, documents, options.text))
         logits: FloatArray = (await self._compute(features, call))["logits"][:, 0]
-        return ScoreResult(logits if options.raw_scores else sigmoid(logits), _usage(features))
+        return ScoreResult(logits if options.raw_scores else sigmoid(logits), usage_of(features))
 
     async def classify_result(
         self,
@@ -250,13 +255,13 @@ class AsyncEmbeddingEngine(ContractFace):
 
         Raises: as `embed_result`.
         """
-        if Task.EMBED in self._model.card.tasks:
+        if not self._model.spec.labels:
             self._require(Task.CLASSIFY)
         features = await self._preprocess(inputs, lambda: self._label_features(inputs, options))
         logits = (await self._compute(features, call))["logits"]
         spec = self._model.spec
         scores = logits if options.raw_scores else activate(logits, spec.activation)
-        return ScoreResult(scores, _usage(features), spec.labels)
+        return ScoreResult(scores, usage_of(features), spec.labels)
 
     def quantize(self, vectors: FloatArray, dtype: EmbeddingDtype) -> NDArray[Any]:
         """Smaller number formats of float32 vectors `[n, dim]`; see `models.quantize`."""
@@ -302,8 +307,8 @@ class AsyncEmbeddingEngine(ContractFace):
         if task not in card.tasks:
             offered = ", ".join(sorted(self.capabilities))
             raise CapabilityError(
-                f"The model {card.served_name!r} cannot {task}; it offers: {offered}. "
-                f"Send this request to a model that can {task}.",
+                f"The model {card.served_name!r} cannot {VERBS[task]}; it offers: {offered}. "
+                f"Send this request to a model that can {VERBS[task]}.",
                 param="model",
             )
 
@@ -350,9 +355,11 @@ class AsyncEmbeddingEngine(ContractFace):
             )
         return inputs
 
-    async def _compute(self, features: list[Features], call: Call | None) -> Arrays:
+    async def _compute(
+        self, features: list[Features], call: Call | None, runtime: ModelRuntime | None = None
+    ) -> Arrays:
         call = call or Call()
-        runtime = self._runtime
+        runtime = runtime or self._runtime
         if runtime is None:
             raise _NotStartedError("The engine stopped while the request was being read.", retry_after_s=5)
         computing = runtime.compute(features, call)
@@ -382,10 +389,3 @@ def _size(item: TextInput | tuple[str, str]) -> int:
     if isinstance(item, tuple):
         return sum(_size(part) for part in item)
     return len(item) if isinstance(item, (str, list)) else 0
-
-
-def _usage(features: list[Features]) -> Usage:
-    return Usage(
-        prompt_tokens=sum(len(item.token_ids) for item in features),
-        truncated=tuple(index for index, item in enumerate(features) if item.truncated),
-    )

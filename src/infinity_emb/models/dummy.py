@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from infinity_emb.errors import InvalidInputError
+from infinity_emb.errors import ConfigurationError, InvalidInputError
 from infinity_emb.models.features import Features
 from infinity_emb.models.hub.checkpoint import Checkpoint
 from infinity_emb.models.preprocess.prompts import resolve_prompt
@@ -26,6 +26,10 @@ DUMMY_MAX_LENGTH = 512
 def dummy_spec(model_id: str, task: Task | None) -> ModelSpec:
     """A specification without files."""
     task = task or Task.EMBED
+    if task in {Task.SPARSE, Task.MULTI_VECTOR}:
+        raise ConfigurationError(
+            f"--engine dummy does not play the task {task}; choose embed, rerank or classify.", param="task"
+        )
     labels = {Task.EMBED: (), Task.RERANK: ("LABEL_0",), Task.CLASSIFY: ("LABEL_0", "LABEL_1", "LABEL_2")}[task]
     embeds = task is Task.EMBED
     return ModelSpec(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta
 
+from infinity_emb.server import kinds
 from infinity_emb.server.decode import decode_body, decoder_for
 from infinity_emb.server.embedding import embed, usage_of
 from infinity_emb.server.errors import SchemaError
@@ -44,6 +45,14 @@ class EmbeddingBody(EmbedFields, kw_only=True):
         list[Any] | None, Meta(description="vLLM's chat form: one conversation, or a list of conversations.")
     ] = None
     modality: Annotated[str | None, Meta(description="`text` (the default), `image` or `audio`.")] = None
+    outputs: Annotated[
+        list[str] | None,
+        Meta(description="What to give back: `dense`, `sparse`, `multi_vector`; absent is what the model is made for."),
+    ] = None
+    late_chunking: Annotated[
+        bool | None,
+        Meta(description="The inputs are the chunks of one document; each is embedded in the context of the others."),
+    ] = None
     user: str | None = None
 
 
@@ -65,6 +74,8 @@ async def azure_embeddings(request: Request, serving: Serving) -> Response:
 
 async def answer(request: Request, serving: Serving, body: EmbeddingBody, inputs: Inputs) -> Response:
     """Embed and write in the form that was asked for."""
+    if kinds.is_special(serving, body):
+        return await kinds.answer(request, serving, body, inputs)
     embedded = await embed(request, serving, body, inputs)
     headers = embedded.headers
     compact = binary_response(request, embedded.vectors, embedded.form)
@@ -76,6 +87,12 @@ async def answer(request: Request, serving: Serving, body: EmbeddingBody, inputs
     if body.input is None and body.inputs is not None:
         return json_response(written, headers=headers)
     return json_response(envelope(embedded, written), headers=headers)
+
+
+async def pooling(request: Request, serving: Serving) -> Response:
+    """Pooling as vLLM has it: the vector or the matrix of each input."""
+    body = decode_body(request, _DECODER)
+    return await kinds.pooling(request, serving, body, read_body_inputs(body, serving.settings))
 
 
 def envelope(embedded: Embedded, written: list[Any]) -> dict[str, Any]:

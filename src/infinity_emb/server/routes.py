@@ -40,7 +40,14 @@ _NATIVE = (
 )
 
 _AZURE_PATH = "/openai/deployments/{model}/embeddings"
-_OPENAI = (Route("POST", _AZURE_PATH, openai.azure_embeddings, "Azure's path", _EMBEDDING, "Embeddings", "openai"),)
+_POOLING = tuple(
+    Route("POST", path, openai.pooling, "vLLM's vectors or matrices", _EMBEDDING, "Object", "openai")
+    for path in ("/pooling", "/v1/pooling")
+)
+_OPENAI = (
+    *_POOLING,
+    Route("POST", _AZURE_PATH, openai.azure_embeddings, "Azure's path", _EMBEDDING, "Embeddings", "openai"),
+)
 
 _COHERE = tuple(
     Route("POST", path, handler, summary, body, answer, "cohere")
@@ -73,8 +80,8 @@ _TEI_POSTS = tuple(
         ("/similarity", tei.similarity, "Cosine of one sentence to others", tei.SimilarityBody, "Any"),
         ("/tokenize", tei_tokens.tokenize, "Tokens of texts", tei_tokens.TeiTokenizeBody, "Any"),
         ("/decode", tei_tokens.decode, "Texts of tokens", tei_tokens.TeiDecodeBody, "Any"),
-        ("/embed_sparse", tei.unsupported, "Sparse vectors (no served model offers them)", tei.TeiEmbedBody, "Any"),
-        ("/embed_all", tei.unsupported, "A vector a token (no served model offers them)", tei.TeiEmbedBody, "Any"),
+        ("/embed_sparse", tei.embed_sparse, "Weights of words (sparse encoders)", tei.TeiEmbedBody, "Any"),
+        ("/embed_all", tei.embed_all, "A vector a token", tei.TeiEmbedBody, "Any"),
     )
 )
 _TEI = (

@@ -9,8 +9,7 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
-from infinity_emb.errors import CapabilityError
-from infinity_emb.server import cohere
+from infinity_emb.server import cohere, kinds
 from infinity_emb.server.decode import decode_body, decoder_for
 from infinity_emb.server.embedding import embed as embed_inputs
 from infinity_emb.server.embedding import fingerprint_headers, usage_headers
@@ -53,10 +52,6 @@ class SimilarityBody(EmbedFields, kw_only=True):
 
 _EMBED = decoder_for(TeiEmbedBody)
 _SIMILARITY = decoder_for(SimilarityBody)
-_UNSUPPORTED = {
-    "/embed_sparse": "sparse vectors (SPLADE)",
-    "/embed_all": "one vector for each token",
-}
 
 
 async def embed(request: Request, serving: Serving) -> Response:
@@ -106,13 +101,32 @@ async def similarity_body(request: Request, serving: Serving, body: SimilarityBo
     return json_response(cosines.tolist(), headers=compute_headers(embedded.usage, texts, started_s))
 
 
-async def unsupported(request: Request, serving: Serving) -> Response:
-    """Sparse and per-token vectors, which no model served here offers."""
-    read_inputs(decode_body(request, _EMBED).inputs, serving.settings, "inputs")
-    offered = ", ".join(sorted({task.value for engine in serving.models for task in engine.card.tasks}))
-    raise CapabilityError(
-        f"No served model offers {_UNSUPPORTED[request.path]}; what they offer is: {offered}.", param="inputs"
-    )
+async def embed_sparse(request: Request, serving: Serving) -> Response:
+    """For each input the words that weigh something."""
+    return await sparse_body(request, serving, decode_body(request, _EMBED))
+
+
+async def sparse_body(request: Request, serving: Serving, body: TeiEmbedBody) -> Response:
+    """TEI's sparse answer to inputs that are already decoded."""
+    started_s = time.perf_counter()
+    inputs = read_inputs(body.inputs, serving.settings, "inputs")
+    engine, result = await kinds.sparse(request, serving, body, inputs)
+    written = [
+        [{"index": index, "value": value} for index, value in zip(words.tolist(), weights.tolist(), strict=True)]
+        for words, weights in zip(result.indices, result.weights, strict=True)
+    ]
+    headers = [*compute_headers(result.usage, inputs.items, started_s), *fingerprint_headers(engine)]
+    return json_response(written, headers=headers)
+
+
+async def embed_all(request: Request, serving: Serving) -> Response:
+    """For each input a vector a token."""
+    started_s = time.perf_counter()
+    body = decode_body(request, _EMBED)
+    inputs = read_inputs(body.inputs, serving.settings, "inputs")
+    engine, vectors, usage = await kinds.tokens(request, serving, body, inputs)
+    headers = [*compute_headers(usage, inputs.items, started_s), *fingerprint_headers(engine)]
+    return json_response([list(matrix) for matrix in vectors], headers=headers)
 
 
 def compute_headers(usage: Usage, items: Any, started_s: float) -> Headers:

@@ -20,6 +20,7 @@ from infinity_emb.server.tei import (
     compute_headers,
     embed_body,
     similarity_body,
+    sparse_body,
     task_of,
 )
 from infinity_emb.types import Task
@@ -72,7 +73,10 @@ async def door(request: Request, serving: Serving) -> Response:
         raise SchemaError("inputs: this field is required.", loc=("inputs",), kind="missing")
     if isinstance(body.inputs, dict):
         return await similarity_body(request, serving, _again(request, SimilarityBody))
-    if task_of(serving, body.model) is Task.EMBED:
+    task = task_of(serving, body.model)
+    if task is Task.SPARSE:
+        return await sparse_body(request, serving, _again(request, TeiEmbedBody))
+    if task is Task.EMBED:
         return await embed_body(request, serving, _again(request, TeiEmbedBody))
     return await _predict_body(request, serving, _again(request, PredictBody))
 

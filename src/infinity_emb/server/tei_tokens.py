@@ -93,6 +93,8 @@ async def info(_: Request, serving: Serving) -> Response:
 def _model_type(engine: AsyncEmbeddingEngine, task: Task) -> dict[str, Any]:
     """TEI's enumeration: one key, which clients take for the kind of model."""
     card = engine.card
+    if task is Task.SPARSE:
+        return {"embedding": {"pooling": "splade"}}
     if task is Task.EMBED:
         return {"embedding": {"pooling": card.pooling}}
     labels = card.labels or ("LABEL_0",)

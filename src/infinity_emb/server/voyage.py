@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta
 
+from infinity_emb.errors import CapabilityError
+from infinity_emb.server import kinds
 from infinity_emb.server.decode import decode_body, decoder_for
-from infinity_emb.server.embedding import embed, usage_of
+from infinity_emb.server.embedding import embed, fingerprint_headers, usage_headers, usage_of
 from infinity_emb.server.errors import SchemaError
 from infinity_emb.server.fields import EmbedFields
 from infinity_emb.server.inputs import Inputs, read_inputs
@@ -41,31 +43,42 @@ _MULTIMODAL = decoder_for(MultimodalBody)
 
 
 async def contextualized(request: Request, serving: Serving) -> Response:
-    """One vector a chunk, grouped by document.
+    """One vector a chunk, grouped by document, in the context of the others.
 
-    No model that is served here reads the neighbours of a chunk, so each chunk is embedded by itself.
+    A model that cannot do that (`chunks_result`) embeds each chunk by itself; `x-late-chunking` tells which it was.
     """
     body = decode_body(request, _CONTEXTUAL)
-    chunks: list[Any] = []
     for index, document in enumerate(body.inputs):
         if not document:
             raise SchemaError(f"inputs.{index}: a document must hold at least one chunk.", loc=("inputs", index))
-        chunks += document
-    embedded = await embed(request, serving, body, Inputs(Modality.TEXT, chunks))
-    written = iter(rows(embedded.vectors, base64=embedded.form.base64))
+    try:
+        made = await kinds.chunks(request, serving, body, body.inputs)
+    except CapabilityError as error:
+        if error.param != "late_chunking":
+            raise
+        made = await _apart(request, serving, body)
+    seen = b"true" if "span" in made.fields[0] else b"false"
+    written = iter(made.fields)
     groups = [
         {
             "object": "list",
-            "data": [
-                {"object": "embedding", "embedding": next(written), "index": position}
-                for position in range(len(document))
-            ],
+            "data": [{"object": "embedding", "index": position, **next(written)} for position in range(len(document))],
             "index": index,
         }
         for index, document in enumerate(body.inputs)
     ]
-    answer = {"object": "list", "data": groups, "model": embedded.model, "usage": usage_of(embedded.usage)}
-    return json_response(answer, headers=embedded.headers)
+    model = made.engine.card.served_name
+    answer = {"object": "list", "data": groups, "model": model, "usage": usage_of(made.usage)}
+    headers = [*usage_headers(made.usage), *fingerprint_headers(made.engine), (b"x-late-chunking", seen)]
+    return json_response(answer, headers=headers)
+
+
+async def _apart(request: Request, serving: Serving, body: ContextualBody) -> kinds.Written:
+    """Every chunk by itself."""
+    chunks = [chunk for document in body.inputs for chunk in document]
+    embedded = await embed(request, serving, body, Inputs(Modality.TEXT, chunks))
+    written = rows(embedded.vectors, base64=embedded.form.base64)
+    return kinds.Written(embedded.engine, [{"embedding": row} for row in written], embedded.usage)
 
 
 async def multimodal(request: Request, serving: Serving) -> Response:

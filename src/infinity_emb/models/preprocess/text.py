@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from infinity_emb.errors import CheckpointError, InvalidInputError
 from infinity_emb.models.preprocess import inspection
+from infinity_emb.models.preprocess.chunks import Chunked, read_chunks
 from infinity_emb.models.preprocess.encoder import Encoder
 from infinity_emb.models.preprocess.prompts import resolve_prompt
 from infinity_emb.models.preprocess.surviving import Kept, SurvivingEncoder
@@ -111,6 +112,19 @@ class TextPreprocessor:
         seconds = self._encode("", [second for _, second in pairs], "input", window)
         texts = [(prompt + first, second) for first, second in pairs]
         return self._join(list(zip(firsts, seconds, strict=True)), texts, options, "input")
+
+    def chunks(self, documents: Sequence[Sequence[str]], options: TextOptions = DEFAULT_TEXT_OPTIONS) -> list[Chunked]:
+        """Documents that come in chunks, each read as one text; a prompt goes before it and belongs to no chunk.
+
+        Raises:
+            InvalidInputError: As `texts`, or a document is longer than the model reads, or a chunk has no tokens.
+        """
+        prompt = self.resolve_prompt(options)
+        window = self._window(options, self._single.specials)
+        return [
+            read_chunks(self._encoder.tokenizer, self._single, prompt, chunks, window, f"input[{index}]")
+            for index, chunks in enumerate(documents)
+        ]
 
     def resolve_prompt(self, options: TextOptions) -> str:
         """The text put before each input.

@@ -1,0 +1,179 @@
+"""Hot path of what is no single vector a text: sparse weights, a vector a token, late interaction, late chunking."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from infinity_emb.engine.chunking import check_late_chunking, embed_spans
+from infinity_emb.engine.contract import ContractFace
+from infinity_emb.engine.late import finish_tokens, score_late
+from infinity_emb.engine.token_states import TokenStates
+from infinity_emb.engine.vectors import check_dimensions, finish_vectors, sigmoid
+from infinity_emb.errors import CapabilityError
+from infinity_emb.models.preprocess.text import TextPreprocessor
+from infinity_emb.types import (
+    ChunkResult,
+    EmbedOptions,
+    MultiVectorResult,
+    ScoreOptions,
+    ScoreResult,
+    SparseResult,
+    Task,
+    Usage,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from infinity_emb.backends.base import Arrays
+    from infinity_emb.engine.loader import LoadedModel
+    from infinity_emb.engine.runtime import ModelRuntime
+    from infinity_emb.models.features import Features
+    from infinity_emb.types import Call, FloatArray, TextInput
+
+
+# What a model that is made for a task can do.
+VERBS = {
+    Task.EMBED: "embed",
+    Task.RERANK: "rerank",
+    Task.CLASSIFY: "classify",
+    Task.SPARSE: "give sparse vectors",
+    Task.MULTI_VECTOR: "give a vector a token",
+}
+
+
+class KindsFace(ContractFace):
+    """The methods of `AsyncEmbeddingEngine` for models and results of other kinds."""
+
+    _model: LoadedModel
+    _token_states: TokenStates | None = None
+
+    @abstractmethod
+    async def _preprocess(self, inputs: Sequence[Any], make: Callable[[], list[Features]]) -> list[Features]: ...
+
+    @abstractmethod
+    async def _compute(
+        self, features: list[Features], call: Call | None, runtime: ModelRuntime | None = None
+    ) -> Arrays: ...
+
+    @abstractmethod
+    def _require(self, task: Task) -> None: ...
+
+    async def sparse_result(
+        self,
+        inputs: Sequence[TextInput],
+        options: EmbedOptions = EmbedOptions(),  # noqa: B008 - frozen
+        call: Call | None = None,
+    ) -> SparseResult:
+        """Weights of the words of the vocabulary for texts or token ids.
+
+        Raises: as `embed_result`.
+        """
+        self._require(Task.SPARSE)
+        features = await self._preprocess(inputs, lambda: self._model.preprocessor.texts(inputs, options.text))
+        outputs = await self._compute(features, call)
+        return SparseResult(list(outputs["sparse_index"]), list(outputs["sparse"]), usage_of(features))
+
+    async def multi_vector_result(
+        self,
+        inputs: Sequence[TextInput],
+        options: EmbedOptions = EmbedOptions(),  # noqa: B008 - frozen
+        call: Call | None = None,
+    ) -> MultiVectorResult:
+        """A vector a token `[n, dim]` for texts or token ids: of a late interaction model, or an embedder's states.
+
+        An embedder's states are those before pooling; `normalize` makes each of them unit length.
+
+        Raises: as `embed_result`.
+        """
+        spec = self._model.spec
+        if spec.late is None:
+            self._require(Task.EMBED)
+        features = await self._preprocess(inputs, lambda: self._model.preprocessor.texts(inputs, options.text))
+        tokens = await self._tokens(features, call)
+        vectors = finish_tokens(tokens, features, spec, options.text)
+        if options.dimensions:
+            check_dimensions(spec, options.dimensions)
+            vectors = [one[:, : options.dimensions] for one in vectors]
+        if options.normalize or (options.dimensions and spec.late is not None and spec.normalized):
+            vectors = [one / np.maximum(np.linalg.norm(one, axis=1, keepdims=True), 1e-12) for one in vectors]
+        return MultiVectorResult(vectors, usage_of(features))
+
+    async def chunks_result(
+        self,
+        documents: Sequence[Sequence[str]],
+        options: EmbedOptions = EmbedOptions(),  # noqa: B008 - frozen
+        call: Call | None = None,
+    ) -> ChunkResult:
+        """Late chunking: a vector for each chunk, from token states that have seen the whole document.
+
+        Günther et al. 2024. The chunks of a document are joined by a space where none is; a chunk's vector is what the
+        model makes of the states of its own tokens.
+
+        Raises:
+            CapabilityError: The model does not pool by the mean.
+            RequestError: A document is longer than the model reads, or a chunk has no token.
+        """
+        self._require(Task.EMBED)
+        spec, preprocessor = self._model.spec, self._model.preprocessor
+        check_dimensions(spec, options.dimensions)
+        check_late_chunking(spec, self.card.served_name)
+        if not isinstance(preprocessor, TextPreprocessor):
+            raise CapabilityError("The dummy engine has no tokens to make chunks of.", param="late_chunking")
+        reader = preprocessor
+        spans: list[list[tuple[int, int]]] = []
+
+        def read() -> list[Features]:
+            made = reader.chunks(documents, options.text)
+            spans.extend(one.spans for one in made)
+            return [one.features for one in made]
+
+        features = await self._preprocess(documents, read)
+        tokens = await self._tokens(features, call)
+        outputs = embed_spans(spec, tokens, spans)
+        return ChunkResult(finish_vectors(outputs, spec, options), spans, usage_of(features))
+
+    async def _rerank_late(
+        self, query: str, documents: Sequence[str], options: ScoreOptions, call: Call | None
+    ) -> ScoreResult:
+        """MaxSim of the query with each document; made 0..1 unless raw scores are asked for."""
+        spec, preprocessor = self._model.spec, self._model.preprocessor
+        asking = replace(options.text, input_type="query")
+        answering = replace(options.text, input_type="document", prompt=None, prompt_name=None)
+
+        def read() -> list[Features]:
+            return [*preprocessor.texts([query], asking), *preprocessor.texts(documents, answering)]
+
+        features = await self._preprocess(documents, read)
+        tokens = await self._tokens(features, call)
+        (asked,) = finish_tokens(tokens[:1], features[:1], spec, asking)
+        answers = finish_tokens(tokens[1:], features[1:], spec, answering)
+        mean = spec.late is not None and spec.late.mean
+        scores = score_late(asked, answers, mean=mean or not options.raw_scores)
+        if not options.raw_scores:
+            scores = (scores + 1.0) / 2.0 if spec.normalized else sigmoid(scores)
+        usage = usage_of(features)
+        return ScoreResult(scores, Usage(usage.prompt_tokens, tuple(n - 1 for n in usage.truncated if n)))
+
+    async def _tokens(self, features: list[Features], call: Call | None) -> list[FloatArray]:
+        """A matrix `[tokens, dim]` for each input, special tokens included."""
+        if self._model.spec.gives_tokens:
+            return list((await self._compute(features, call))["tokens"])
+        if not isinstance(self._model.preprocessor, TextPreprocessor):
+            raise CapabilityError("The dummy engine gives no vectors of single tokens.", param="model")
+        if self._token_states is None:
+            self._token_states = TokenStates(self.engine_args, self._model)
+        runtime = await self._token_states.runtime()
+        return list((await self._compute(features, call, runtime))["tokens"])
+
+
+def usage_of(features: Sequence[Features]) -> Usage:
+    """What a request cost."""
+    return Usage(
+        prompt_tokens=sum(len(item.token_ids) for item in features),
+        truncated=tuple(index for index, item in enumerate(features) if item.truncated),
+    )
