@@ -170,11 +170,13 @@ class EmbedOptions:
         text: How the inputs are read.
         normalize: Unit length yes or no; None is what the repository says.
         dimensions: Keep the first so many numbers (re-normalised if the vector was unit length); None or 0 keeps all.
+        average_long: A text that is too long is not cut but read in pieces, whose vectors are averaged.
     """
 
     text: TextOptions = DEFAULT_TEXT_OPTIONS
     normalize: bool | None = None
     dimensions: int | None = None
+    average_long: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,10 +214,12 @@ class Usage:
     Attributes:
         prompt_tokens: Tokens the model saw: special tokens included, padding not, after truncation.
         truncated: Positions of the items that were cut.
+        averaged: Positions of the items that were read in pieces.
     """
 
     prompt_tokens: int
     truncated: tuple[int, ...] = ()
+    averaged: tuple[int, ...] = ()
 
 
 @dataclass(slots=True)

@@ -206,6 +206,8 @@ class AsyncEmbeddingEngine(KindsFace):
         """
         self._require(Task.EMBED)
         check_dimensions(self._model.spec, options.dimensions)
+        if options.average_long:
+            return await self._embed_long(inputs, options, call)
         preprocessor = self._model.preprocessor
         if self._cache is not None and all(isinstance(item, str) for item in inputs):
             prompt = preprocessor.resolve_prompt(options.text)

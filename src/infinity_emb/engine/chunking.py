@@ -1,4 +1,4 @@
-"""Late chunking: vectors of spans of a text whose token states were computed as one."""
+"""Long texts: vectors of spans of a text that was computed as one (late chunking), and means over pieces of one."""
 
 from __future__ import annotations
 
@@ -52,3 +52,23 @@ def embed_spans(spec: ModelSpec, tokens: Sequence[FloatArray], spans: Sequence[S
         return {"embedding": vectors.astype(np.float32)}
     norms = np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
     return {"embedding": (vectors / norms).astype(np.float32), "norm": norms.astype(np.float32)}
+
+
+def average_pieces(vectors: FloatArray, tokens: Sequence[int], counts: Sequence[int], *, unit: bool) -> Arrays:
+    """The outputs of an embedder for texts that were read in pieces.
+
+    Args:
+        vectors: Of all pieces `[pieces, dim]`, as the model gives them.
+        tokens: Of each piece, its weight.
+        counts: Pieces of each text.
+        unit: The model gives unit vectors: the mean is made one too, and its length kept as `norm`.
+    """
+    ends = np.cumsum(counts)
+    means = np.empty((len(counts), vectors.shape[1]), np.float32)
+    for index, (end, count) in enumerate(zip(ends, counts, strict=True)):
+        part = slice(end - count, end)
+        means[index] = vectors[end - 1] if count == 1 else np.average(vectors[part], axis=0, weights=tokens[part])
+    if not unit:
+        return {"embedding": means}
+    norms = np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-12).astype(np.float32)
+    return {"embedding": means / norms, "norm": norms}

@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from infinity_emb.engine.chunking import check_late_chunking, embed_spans
+from infinity_emb.engine.chunking import average_pieces, check_late_chunking, embed_spans
 from infinity_emb.engine.contract import ContractFace
 from infinity_emb.engine.late import finish_tokens, score_late
 from infinity_emb.engine.token_states import TokenStates
 from infinity_emb.engine.vectors import check_dimensions, finish_vectors, sigmoid
-from infinity_emb.errors import CapabilityError
+from infinity_emb.errors import CapabilityError, InputTooLargeError
 from infinity_emb.models.preprocess.text import TextPreprocessor
 from infinity_emb.types import (
     ChunkResult,
     EmbedOptions,
+    EmbedResult,
     MultiVectorResult,
     ScoreOptions,
     ScoreResult,
@@ -136,6 +137,33 @@ class KindsFace(ContractFace):
         tokens = await self._tokens(features, call)
         outputs = embed_spans(spec, tokens, spans)
         return ChunkResult(finish_vectors(outputs, spec, options), spans, usage_of(features))
+
+    async def _embed_long(self, inputs: Sequence[TextInput], options: EmbedOptions, call: Call | None) -> EmbedResult:
+        """Vectors of texts of any length: the mean over the pieces that fit, weighted by their tokens."""
+        spec, preprocessor = self._model.spec, self._model.preprocessor
+        if not isinstance(preprocessor, TextPreprocessor):
+            raise CapabilityError("The dummy engine averages nothing.", param="long_text")
+        reader, counts = preprocessor, list[int]()
+        limit = self.engine_args.max_client_batch_size
+
+        def read() -> list[Features]:
+            made = reader.pieces(inputs, options.text)
+            counts.extend(map(len, made))
+            if sum(counts) > limit:
+                raise InputTooLargeError(
+                    f"The texts take {sum(counts)} pieces; at most {limit} are allowed in one request. Send fewer or "
+                    "shorter texts, or raise --max-client-batch-size.",
+                    param="input",
+                )
+            return [piece for pieces in made for piece in pieces]
+
+        features = await self._preprocess(inputs, read)
+        plain = replace(options, normalize=None, dimensions=spec.dim)
+        vectors = finish_vectors(await self._compute(features, call), spec, plain)
+        means = average_pieces(vectors, [item.cost for item in features], counts, unit=spec.normalized)
+        averaged = tuple(index for index, count in enumerate(counts) if count > 1)
+        tokens = sum(item.cost for item in features)
+        return EmbedResult(finish_vectors(means, spec, options), Usage(tokens, averaged=averaged))
 
     async def _rerank_late(
         self, query: str, documents: Sequence[str], options: ScoreOptions, call: Call | None

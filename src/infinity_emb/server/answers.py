@@ -28,6 +28,7 @@ COMPONENTS: dict[str, Any] = {
         "prompt_tokens total_tokens",
         prompt_tokens=_INTEGER,
         total_tokens=_INTEGER,
+        averaged_items={**_list(_INTEGER), "description": "Positions of the items that were read in pieces."},
         truncated_items={**_list(_INTEGER), "description": "Positions of the items that were cut; absent if none was."},
     ),
     "Embedding": _object(

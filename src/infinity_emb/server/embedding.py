@@ -87,6 +87,8 @@ def usage_of(usage: Usage) -> dict[str, Any]:
     answer: dict[str, Any] = {"prompt_tokens": usage.prompt_tokens, "total_tokens": usage.prompt_tokens}
     if usage.truncated:
         answer["truncated_items"] = list(usage.truncated)
+    if usage.averaged:
+        answer["averaged_items"] = list(usage.averaged)
     return answer
 
 

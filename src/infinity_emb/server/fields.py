@@ -48,6 +48,10 @@ class EmbedFields(TextFields, kw_only=True):
     normalized: Annotated[bool | None, Meta(description="Jina's name for `normalize`.")] = None
     dimensions: Annotated[int | None, Meta(description="Keep the first so many numbers; 0 keeps all.")] = None
     output_dimension: Annotated[int | None, Meta(description="Cohere's and Voyage's name for `dimensions`.")] = None
+    long_text: Annotated[
+        str | None,
+        Meta(description="What becomes of a text that is too long: `cut` (the default), or `average` over its pieces."),
+    ] = None
     encoding_format: Annotated[
         str | None, Meta(description="`float` (the default) or `base64`; or a name that `embedding_dtype` takes.")
     ] = None

@@ -72,8 +72,15 @@ def embed_options(fields: EmbedFields, engine: AsyncEmbeddingEngine) -> EmbedOpt
     return EmbedOptions(
         text=text_options(fields, engine),
         normalize=fields.normalized if fields.normalize is None else fields.normalize,
+        average_long=_averages(fields.long_text),
         dimensions=(fields.dimensions if fields.dimensions is not None else fields.output_dimension) or None,
     )
+
+
+def _averages(word: str | None) -> bool:
+    if word not in {None, "cut", "average"}:
+        raise _not_one_of("long_text", word, ("cut", "average"))
+    return word == "average"
 
 
 def score_options(fields: ScoreFields, engine: AsyncEmbeddingEngine) -> ScoreOptions:

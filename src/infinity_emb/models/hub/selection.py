@@ -12,7 +12,7 @@ from infinity_emb.models.hub.names import is_safe_file_name
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-_TEXT_SUFFIXES = (".json", ".txt", ".model", ".jinja")
+_TEXT_SUFFIXES = (".json", ".txt", ".model", ".jinja", "artifact.metadata")  # the last one is ColBERT's
 _SHARD = re.compile(r"model-\d+-of-\d+\.safetensors")
 _PICKLE = re.compile(r"(?:pytorch_)?model.*\.(?:bin|pt|pth)")
 _PICKLE_INDEX = re.compile(r"pytorch_model\.bin\.index\.json")

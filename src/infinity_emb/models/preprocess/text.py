@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from infinity_emb.errors import CheckpointError, InvalidInputError
 from infinity_emb.models.preprocess import inspection
 from infinity_emb.models.preprocess.chunks import Chunked, read_chunks
 from infinity_emb.models.preprocess.encoder import Encoder
+from infinity_emb.models.preprocess.pieces import cut_into_pieces
 from infinity_emb.models.preprocess.prompts import resolve_prompt
 from infinity_emb.models.preprocess.surviving import Kept, SurvivingEncoder
 from infinity_emb.models.preprocess.template import Window, learn_pair, learn_single
@@ -125,6 +127,34 @@ class TextPreprocessor:
             read_chunks(self._encoder.tokenizer, self._single, prompt, chunks, window, f"input[{index}]")
             for index, chunks in enumerate(documents)
         ]
+
+    def pieces(self, inputs: Sequence[TextInput], options: TextOptions = DEFAULT_TEXT_OPTIONS) -> list[list[Features]]:
+        """As `texts`, but a text that is too long becomes several pieces, each behind the prompt.
+
+        Raises:
+            InvalidInputError: As `texts`.
+        """
+        prompt = self.resolve_prompt(options)
+        window = self._window(options, self._single.specials)
+        prompt_ids = self._encoder.encode([prompt], "prompt")[0] if prompt else []
+        made = []
+        for index, item in enumerate(inputs):
+            (whole,) = self.texts([item], replace(options, truncate=True))
+            if not whole.truncated:
+                made.append([whole])
+                continue
+            if not isinstance(item, str):
+                raise InvalidInputError(
+                    f"input[{index}]: a list of token ids that is too long cannot be averaged; send text.",
+                    param="input",
+                )
+            (ids,) = self._encoder.encode([item], "input", [index])
+            cut = cut_into_pieces(ids, prompt_ids, self._single, window, f"input[{index}]")
+            prompt_tokens = self._prompt_tokens(prompt, window) if prompt and self._counts_prompt else 0
+            for features in cut:
+                features.prompt_tokens = min(prompt_tokens, features.cost)
+            made.append(cut)
+        return made
 
     def resolve_prompt(self, options: TextOptions) -> str:
         """The text put before each input.
