@@ -318,6 +318,10 @@ class AsyncEmbeddingEngine(KindsFace):
         """Texts and pairs may be mixed; each keeps its place."""
         preprocessor = self._model.preprocessor
         pairs = [item for item in inputs if isinstance(item, tuple)]
+        if self._model.spec.judge is not None and len(pairs) < len(inputs):
+            raise InvalidInputError(
+                "This model scores a query with a document and nothing else; send pairs, or use /rerank.", param="input"
+            )
         if not pairs:
             return preprocessor.texts([item for item in inputs if not isinstance(item, tuple)], options.text)
         texts = iter(preprocessor.texts([item for item in inputs if not isinstance(item, tuple)], options.text))

@@ -11,7 +11,7 @@ import numpy as np
 from infinity_emb.engine.chunking import average_pieces, check_late_chunking, embed_spans
 from infinity_emb.engine.contract import ContractFace
 from infinity_emb.engine.late import finish_tokens, score_late
-from infinity_emb.engine.token_states import TokenStates
+from infinity_emb.engine.token_states import TokenStates, token_view
 from infinity_emb.engine.vectors import check_dimensions, finish_vectors, sigmoid
 from infinity_emb.errors import CapabilityError, InputTooLargeError
 from infinity_emb.models.preprocess.text import TextPreprocessor
@@ -98,7 +98,7 @@ class KindsFace(ContractFace):
         tokens = await self._tokens(features, call)
         vectors = finish_tokens(tokens, features, spec, options.text)
         if options.dimensions:
-            check_dimensions(spec, options.dimensions)
+            check_dimensions(spec if spec.late else token_view(spec), options.dimensions)
             vectors = [one[:, : options.dimensions] for one in vectors]
         if options.normalize or (options.dimensions and spec.late is not None and spec.normalized):
             vectors = [one / np.maximum(np.linalg.norm(one, axis=1, keepdims=True), 1e-12) for one in vectors]

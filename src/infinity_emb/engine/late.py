@@ -27,7 +27,7 @@ def finish_tokens(
     kind = "query" if asks(options) else "document"
     kept = list(tokens)
     if late.skip_ids and kind in late.skip_tasks:
-        skipped = np.array(sorted(late.skip_ids))
+        skipped = np.array(late.skip_ids)
         kept = [vectors[~np.isin(item.token_ids, skipped)] for vectors, item in zip(tokens, features, strict=True)]
     if kind == "document" and (late.pool_factor > 1 or late.pooled_unit):
         kept = [merge_vectors(one, late.pool_factor, late.protected, unit=late.pooled_unit) for one in kept]

@@ -65,7 +65,7 @@ class LateSpec:
         query_length: Longest query in tokens, None for the model's own limit.
         document_length: Longest document likewise.
         expansion: How queries are filled up, or None.
-        skip_ids: Tokens without a vector, such as punctuation.
+        skip_ids: Tokens without a vector, such as punctuation; ascending.
         skip_tasks: For which kinds of input they have none.
         markers: Texts that the tokenizer must keep in one piece.
         mean: Scores are divided by the number of the query's vectors.
@@ -77,7 +77,7 @@ class LateSpec:
     query_length: int | None
     document_length: int | None
     expansion: Expansion | None
-    skip_ids: frozenset[int]
+    skip_ids: tuple[int, ...]
     skip_tasks: tuple[str, ...] = ("document",)
     markers: tuple[str, ...] = ()
     mean: bool = False
@@ -219,11 +219,10 @@ def _content(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _token_ids(parts: Parts, words: list[str]) -> frozenset[int]:
+def _token_ids(parts: Parts, words: list[str]) -> tuple[int, ...]:
     """Words that are one token; the others would drop every unknown word."""
-    if not words:
-        return frozenset()
-    return frozenset(number for number in find_token_ids(parts.repository, parts.folder, words) if number is not None)
+    found = find_token_ids(parts.repository, parts.folder, words) if words else []
+    return tuple(sorted({number for number in found if number is not None}))
 
 
 def _words(config: ConfigFile, field: str, default: list[str]) -> list[str]:
