@@ -36,6 +36,11 @@ class Context:
     install: bool
     bfloat16: bool
 
+    @property
+    def connections(self) -> int:
+        """For requests of many documents; a quick run cannot wait for as many as a full one."""
+        return 16 if self.scale >= 1 else 4
+
     def seconds(self, full_s: float) -> float:
         """Duration of one measurement that takes so long in a full run."""
         return max(1.0, full_s * self.scale)

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 _FORWARD_BARS = {"float32": 0.80, "bfloat16": 0.70}
 _HTTP_BAR = 0.92
-_CONNECTIONS = 16
 _INPUTS = 32
 
 
@@ -48,7 +47,14 @@ def _forward(context: Context, report: Report, dtype: str) -> None:
         measured[name] = lambda forward=forward: forward.gflop_per_s(duration_s)
     rates = alternate(context.rounds, measured)
     flop = linear_flop_per_token(context.model)
-    rows = [("linear layers alone", str(Spread.of(rates["machine"])), number(rates["machine"][0] * 1e9 / flop), "")]
+    rows = [
+        (
+            "linear layers alone",
+            str(Spread.of(rates["machine"])),
+            str(Spread.of([rate * 1e9 / flop for rate in rates["machine"]])),
+            "",
+        )
+    ]
     for name, forward in forwards.items():
         tokens_per_s = Spread.of([rate * 1e9 / flop for rate in rates[name]])
         filled = number(100 * forward.tokens / forward.slots) + " %"
@@ -66,12 +72,14 @@ def _http(context: Context, report: Report) -> None:
         rates = alternate(
             context.rounds,
             {
-                "http": lambda: load(server, Work(documents, _CONNECTIONS), duration_s).requests_per_s,
+                "http": lambda: load(server, Work(documents, context.connections), duration_s).requests_per_s,
                 "process": lambda: _in_process(context, duration_s),
             },
         )
     value = ratios(rates["http"], rates["process"])
-    report.line(Line("3", "32 documents a request, 16 at once: over HTTP / in process", value, _HTTP_BAR))
+    report.line(
+        Line("3", f"32 documents a request, {context.connections} at once: over HTTP / in process", value, _HTTP_BAR)
+    )
     rows = [(name, str(Spread.of([rate * _INPUTS for rate in values]))) for name, values in rates.items()]
     report.table("Part 3: over HTTP and in process", ("way", "documents/s"), rows)
 
@@ -80,7 +88,13 @@ def _in_process(context: Context, duration_s: float) -> float:
     """Requests per second of the engine driven in a process of its own, without HTTP."""
     texts = context.texts.documents
     groups = [texts[start : start + _INPUTS] for start in range(0, len(texts) - _INPUTS + 1, _INPUTS)]
-    job = {"model": context.model, "groups": groups, "at_once": _CONNECTIONS, "duration_s": duration_s, "warm_s": 1.0}
+    job = {
+        "model": context.model,
+        "groups": groups,
+        "at_once": context.connections,
+        "duration_s": duration_s,
+        "warm_s": 1.0,
+    }
     done = subprocess.run(
         [sys.executable, str(Path(__file__).resolve().parent.parent / "in_process.py")],
         input=json.dumps(job),

@@ -51,7 +51,13 @@ def _cases(context: Context) -> list[_Case]:
     return [
         _Case("1", "one query a request, 32 connections", Work(queries, 32), {"defaults": 4, "float32": 2.3}, 5),
         _Case("1", "one query a request, 1 connection", Work(queries, 1), {"defaults": 5, "float32": 5}, 4, True),
-        _Case("2", "32 documents a request, 16 connections", Work(documents, 16), {"defaults": 3, "float32": 1.8}, 16),
+        _Case(
+            "2",
+            f"32 documents a request, {context.connections} connections",
+            Work(documents, context.connections),
+            {"defaults": 3, "float32": 1.8},
+            16,
+        ),
     ]
 
 

@@ -22,25 +22,25 @@ _SAMPLE_S = 0.1
 
 
 def run(context: Context, report: Report) -> None:
-    """Ours as often as there are rounds, plus one that warms the caches; the peer likewise."""
-    ours = _measure(context, "ours", context.ours())
+    """Ours as often as there are rounds, the slower peer less often; each once before, to warm the caches."""
+    ours = _measure(context, "ours", context.ours(), context.rounds)
     report.line(Line("7", "start of the process to ready, warm caches", ours["ready"], 1.0, at_most=True, unit="s"))
     report.line(Line("7", "resident memory, idle", ours["idle"], 350, at_most=True, unit="MB"))
     report.line(Line("7", "resident memory under load (most)", ours["loaded"], 500, at_most=True, unit="MB"))
     rows = [("ours", *map(str, ours.values()))]
     try:
         name = "infinity 0.0.78 torch"
-        theirs = _measure(context, name, context.infinity("--engine", "torch"))
+        theirs = _measure(context, name, context.infinity("--engine", "torch"), max(1, context.rounds - 1))
         rows.append((name, *map(str, theirs.values())))
     except (NotAvailableError, RuntimeError) as error:
         report.miss("part 7 of infinity 0.0.78", error)
     report.table("Part 7: start and memory", ("server", "ready s", "idle MB", "under load MB"), rows)
 
 
-def _measure(context: Context, name: str, command: list[str]) -> dict[str, Spread]:
+def _measure(context: Context, name: str, command: list[str], rounds: int) -> dict[str, Spread]:
     ready_s, idle, loaded = [], [], []
-    work = Work(bodies(context.texts.documents, 32), 16)
-    for turn in range(context.rounds + 1):
+    work = Work(bodies(context.texts.documents, 32), context.connections)
+    for turn in range(rounds + 1):
         with serving(name, command) as server:
             if turn == 0:
                 continue
