@@ -69,3 +69,50 @@ def test_weights_equal_sentence_transformers(case, engine, made):
     with opened(engine, spec) as backend:
         for most in (64, 1):
             np.testing.assert_allclose(weights(backend, spec, most), wanted, atol=TOLERANCE, rtol=TOLERANCE)
+
+
+@pytest.fixture(scope="module")
+def routed(tmp_path_factory):
+    """A model whose queries are looked up in a table, as sentence-transformers saves it."""
+    sentence_transformers = pytest.importorskip("sentence_transformers")
+    import torch
+    from sentence_transformers.base.modules import Router
+    from sentence_transformers.sparse_encoder.modules import MLMTransformer, SparseStaticEmbedding, SpladePooling
+
+    body = tiny_kinds.masked_model(tmp_path_factory.mktemp("body"), "bert")
+    documents = MLMTransformer(str(body))
+    table = torch.rand(documents.tokenizer.vocab_size, generator=torch.Generator().manual_seed(3))
+    table[::7] = 0
+    router = Router.for_query_document(
+        query_modules=[SparseStaticEmbedding(documents.tokenizer, weight=table, frozen=True)],
+        document_modules=[documents, SpladePooling("max")],
+    )
+    reference = sentence_transformers.SparseEncoder(modules=[router], device="cpu")
+    folder = tmp_path_factory.mktemp("routed")
+    reference.save_pretrained(str(folder))
+    return folder, reference
+
+
+def test_queries_of_an_inference_free_encoder_are_looked_up_and_documents_computed(routed):
+    import asyncio
+
+    from infinity_emb import AsyncEmbeddingEngine, EngineArgs
+    from infinity_emb.types import EmbedOptions, TextOptions
+
+    folder, reference = routed
+    inputs = [text for text in TEXTS if text.strip() and len(text) < 150]
+
+    async def main():
+        args = EngineArgs(model_name_or_path=str(folder), engine="openvino", dtype="float32", device="cpu")
+        async with AsyncEmbeddingEngine.from_args(args) as engine:
+            asked = await engine.sparse_result(inputs, EmbedOptions(TextOptions(input_type="query")))
+            return asked, await engine.sparse_result(inputs)
+
+    for result, wanted in zip(
+        asyncio.run(main()),
+        (reference.encode_query(inputs), reference.encode_document(inputs)),
+        strict=True,
+    ):
+        for index, found, row in zip(result.indices, result.weights, wanted.to_dense().numpy(), strict=True):
+            np.testing.assert_allclose(found, row[index], atol=TOLERANCE)
+            assert (np.delete(row, index) == 0).all()

@@ -13,8 +13,11 @@ from infinity_emb.engine.contract import ContractFace
 from infinity_emb.engine.late import finish_tokens, score_late
 from infinity_emb.engine.token_states import TokenStates, token_view
 from infinity_emb.engine.vectors import check_dimensions, finish_vectors, sigmoid
+from infinity_emb.engine.words import weigh_words
 from infinity_emb.errors import CapabilityError, InputTooLargeError
+from infinity_emb.models.preprocess.late import asks
 from infinity_emb.models.preprocess.text import TextPreprocessor
+from infinity_emb.models.safetensors_file import load_tensor
 from infinity_emb.types import (
     ChunkResult,
     EmbedOptions,
@@ -52,6 +55,7 @@ class KindsFace(ContractFace):
 
     _model: LoadedModel
     _token_states: TokenStates | None = None
+    _query_weights: FloatArray | None = None
 
     @abstractmethod
     async def _preprocess(self, inputs: Sequence[Any], make: Callable[[], list[Features]]) -> list[Features]: ...
@@ -75,7 +79,13 @@ class KindsFace(ContractFace):
         Raises: as `embed_result`.
         """
         self._require(Task.SPARSE)
-        features = await self._preprocess(inputs, lambda: self._model.preprocessor.texts(inputs, options.text))
+        preprocessor, sparse = self._model.preprocessor, self._model.spec.sparse
+        features = await self._preprocess(inputs, lambda: preprocessor.texts(inputs, options.text))
+        if sparse is not None and sparse.query_weights is not None and asks(options.text):
+            if self._query_weights is None:
+                self._query_weights = load_tensor(sparse.query_weights, "weight").astype(np.float32)
+            words, weights = weigh_words(features, self._query_weights, preprocessor)
+            return SparseResult(words, weights, usage_of(features))
         outputs = await self._compute(features, call)
         return SparseResult(list(outputs["sparse_index"]), list(outputs["sparse"]), usage_of(features))
 

@@ -83,7 +83,7 @@ def _fetch(
     """Ask for the commit and the file list, fetch what is needed, then let the revision point to the commit."""
     commit, names = _newest(repository_id, revision, settings)
     folder = repository_folder(settings.hub_cache, repository_id) / "snapshots" / commit
-    folders = module_folders(_modules_json(repository_id, commit, settings)) if MODULES_FILE in names else ()
+    folders = module_folders(_modules_json(repository_id, commit, settings), names) if MODULES_FILE in names else ()
     needed = select(names, folders, wanted)
     source = "hub cache (current)"
     if not _all_there(folder, needed):

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 from infinity_emb.errors import CheckpointError
 from infinity_emb.models.hub.names import is_safe_file_name
 
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
 MODULES_FILE = "modules.json"
+_COPIES = frozenset({"onnx", "openvino"})  # folders of converted copies, which are no modules
 # Last part of a module's type → files without which it cannot work; other types may do without any.
 _REQUIRED = {
     "Transformer": ("config.json",),
@@ -38,13 +43,22 @@ def _modules(modules_json: bytes) -> list[tuple[str, str]]:
     return modules
 
 
-def module_folders(modules_json: bytes) -> tuple[str, ...]:
+def module_folders(modules_json: bytes, names: Collection[str] = ()) -> tuple[str, ...]:
     """Folders of the modules, without the repository's own.
+
+    Args:
+        modules_json: The file.
+        names: Every file of the repository; the modules of a Router are the folders in its own that hold a config.json.
 
     Raises:
         CheckpointError: The file is not a list of modules, or a folder lies outside the repository.
     """
-    return tuple(folder for folder, _ in _modules(modules_json) if folder)
+    modules = _modules(modules_json)
+    folders = [folder for folder, _ in modules if folder]
+    for start in (f"{folder}/" if folder else "" for folder, kind in modules if kind == "Router"):
+        inside = (name[len(start) :].split("/") for name in names if name.startswith(start))
+        folders += [start + parts[0] for parts in inside if parts[1:] == ["config.json"] and parts[0] not in _COPIES]
+    return tuple(dict.fromkeys(folders))
 
 
 def required_files(modules_json: bytes) -> tuple[str, ...]:

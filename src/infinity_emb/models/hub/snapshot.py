@@ -64,7 +64,7 @@ def missing_file(folder: Path, *, wanted: Wanted = SAFE_FILES) -> str | None:
     needed: list[str] = []
     if MODULES_FILE in names:
         modules_json = (folder / MODULES_FILE).read_bytes()
-        folders = module_folders(modules_json)
+        folders = module_folders(modules_json, names)
         needed.extend(required_files(modules_json))
     try:
         select(names, folders, wanted)

@@ -164,6 +164,11 @@ class TextPreprocessor:
         """
         return resolve_prompt(self._spec, options)
 
+    @property
+    def ends(self) -> tuple[int, int]:
+        """Special tokens before and behind a single text."""
+        return len(self._single.head), len(self._single.tail)
+
     def tokenize(
         self, texts: Sequence[str], *, add_special_tokens: bool = True, prompt_name: str | None = None
     ) -> list[list[TokenInfo]]:

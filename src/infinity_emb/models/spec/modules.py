@@ -10,6 +10,7 @@ from infinity_emb.models.spec.files import check_inside, join
 from infinity_emb.models.spec.layers import TOKENS, acts_on, read_dense, read_layer_norm, read_normalize
 from infinity_emb.models.spec.model import DenseSpec, NormalizeSpec, PoolingMode, PoolingSpec
 from infinity_emb.models.spec.pooling import read_pooling
+from infinity_emb.models.spec.router import DOCUMENT, QUERY, read_routes
 from infinity_emb.types import PoolingMethod
 
 if TYPE_CHECKING:
@@ -19,7 +20,15 @@ if TYPE_CHECKING:
 FILE = "modules.json"
 EMBEDDER_KINDS = ("Transformer", "Pooling", "Dense", "LayerNorm", "Dropout", "Normalize")
 # The kinds of the other families; in an embedder they are refused.
-OTHER_KINDS = ("LogitScore", "MLMTransformer", "SpladePooling", "MultiVectorMask", "HierarchicalTokenPooling")
+OTHER_KINDS = (
+    "Router",
+    "SparseStaticEmbedding",
+    "LogitScore",
+    "MLMTransformer",
+    "SpladePooling",
+    "MultiVectorMask",
+    "HierarchicalTokenPooling",
+)
 SUPPORTED = (*EMBEDDER_KINDS, *OTHER_KINDS)
 _ALIASES = {"pylate.models.Dense.Dense": "sentence_transformers.models.Dense"}
 _FIRST = ("Transformer", "MLMTransformer")
@@ -70,6 +79,8 @@ def read_entries(repository: Repository) -> tuple[ModuleEntry, ...] | None:
     if not isinstance(rows, list) or not rows:
         raise CheckpointError(f"{FILE}: expected a list with at least one module.", param=FILE)
     entries = tuple(_entry(position, row) for position, row in enumerate(rows))
+    if len(entries) == 1 and entries[0].kind == "Router":
+        return _document_route(repository, entries[0].folder)
     transformers = sum(entry.kind in _FIRST for entry in entries)
     if entries[0].kind not in _FIRST or transformers != 1:
         raise CheckpointError(f"{FILE}: exactly one Transformer, in the first place, is supported.", param=FILE)
@@ -130,6 +141,23 @@ def _entry(position: int, row: Any) -> ModuleEntry:
             param=f"{FILE}:{field}.type",
         )
     return ModuleEntry(kind, check_inside(FILE, f"{field}.path", folder), path)
+
+
+def _document_route(repository: Repository, folder: str) -> tuple[ModuleEntry, ...]:
+    """The modules of a Router's route for documents, and behind them that of its route for queries."""
+    routes = read_routes(repository, folder)
+    entries = [
+        _entry(position, {"type": kind, "path": place})
+        for position, (kind, place) in enumerate([*routes[DOCUMENT], *routes[QUERY]])
+    ]
+    kinds = [entry.kind for entry in entries]
+    if kinds[0] not in _FIRST or kinds[1:] != ["SpladePooling", "SparseStaticEmbedding"]:
+        raise CheckpointError(
+            f"{FILE}: a Router of {', '.join(kinds)} is not supported. Supported: documents through MLMTransformer and "
+            "SpladePooling, queries through SparseStaticEmbedding.",
+            param=FILE,
+        )
+    return tuple(entries)
 
 
 def _extend(repository: Repository, chain: Chain, entry: ModuleEntry, pooling: PoolingMethod) -> Chain:

@@ -7,14 +7,19 @@ from typing import TYPE_CHECKING
 
 from infinity_emb.errors import CheckpointError
 from infinity_emb.models.spec.family import SPARSE_ENCODER, Prompts, read_prompts
+from infinity_emb.models.spec.files import join
 from infinity_emb.models.spec.model import Activation
 from infinity_emb.models.spec.modules import FILE as MODULES_FILE
 from infinity_emb.models.spec.modules import Chain
 from infinity_emb.models.spec.parts import make_spec
+from infinity_emb.models.spec.router import check_same_tokenizer
 from infinity_emb.models.spec.scorer import Scorer
+from infinity_emb.models.spec.weights import SINGLE, check_tensor, find_module_weights
 from infinity_emb.types import Task
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from infinity_emb.models.spec.model import ModelSpec
     from infinity_emb.models.spec.parts import Parts
 
@@ -29,11 +34,14 @@ class SparseSpec:
         vocabulary: Words, the length of a vector.
         total: Sum over the tokens instead of the largest.
         log_twice: `log(1 + log(1 + relu(x)))`, Geng et al. 2025.
+        query_weights: File whose tensor `weight` holds what each word of a query weighs, without computing anything;
+            None where queries go through the model too.
     """
 
     vocabulary: int
     total: bool = False
     log_twice: bool = False
+    query_weights: Path | None = None
 
 
 def is_sparse(parts: Parts, task: Task | None) -> bool:
@@ -73,7 +81,8 @@ def read_sparse(parts: Parts, task: Task | None) -> ModelSpec:
 
 
 def _read_pooling(parts: Parts, vocabulary: int) -> SparseSpec:
-    kinds = [entry.kind for entry in parts.entries or ()]
+    static = _read_static(parts, vocabulary)
+    kinds = [entry.kind for entry in parts.entries or () if entry.kind != "SparseStaticEmbedding"]
     if kinds not in (["MLMTransformer", "SpladePooling"], ["Transformer", "SpladePooling"]) or parts.entries is None:
         raise CheckpointError(
             f"{MODULES_FILE}: a sparse encoder of the modules {', '.join(kinds)} is not supported. "
@@ -86,7 +95,7 @@ def _read_pooling(parts: Parts, vocabulary: int) -> SparseSpec:
             "Supported for a sparse encoder: fill-mask.",
             param="sentence_bert_config.json:transformer_task",
         )
-    config = parts.repository.config(f"{parts.entries[1].folder}/config.json", required=True)
+    config = parts.repository.config(join(parts.entries[1].folder, "config.json"), required=True)
     for field in ("embedding_dimension", "word_embedding_dimension"):
         width = config.whole(field)
         if width is not None and width != vocabulary:
@@ -97,4 +106,19 @@ def _read_pooling(parts: Parts, vocabulary: int) -> SparseSpec:
         vocabulary,
         total=config.choice("pooling_strategy", {"max": False, "sum": True}, default=False),
         log_twice=config.choice("activation_function", {"relu": False, "log1p_relu": True}, default=False),
+        query_weights=static,
     )
+
+
+def _read_static(parts: Parts, vocabulary: int) -> Path | None:
+    """The table of an inference-free query side, if there is one."""
+    entry = next((one for one in parts.entries or () if one.kind == "SparseStaticEmbedding"), None)
+    if entry is None:
+        return None
+    config = parts.repository.config(join(entry.folder, "config.json"))
+    if config.data.get("path"):
+        raise config.error("path", "weights from a JSON file are not supported. Save the model again with its weights.")
+    weights = find_module_weights(parts.repository, entry.folder)
+    check_tensor(weights, join(entry.folder, SINGLE), "weight", (vocabulary,))
+    check_same_tokenizer(parts.repository, entry.folder, parts.folder)
+    return weights

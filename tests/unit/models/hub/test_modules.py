@@ -1,0 +1,17 @@
+"""Which folders of a repository its modules need."""
+
+from __future__ import annotations
+
+from infinity_emb.models.hub.modules import module_folders
+
+
+def test_the_modules_of_a_router_are_the_folders_with_a_config():
+    modules = b'[{"path": "", "type": "sentence_transformers.base.modules.router.Router"}]'
+    names = ["modules.json", "router_config.json", "query_0_Static/config.json", "document_0_MLM/config.json"]
+    assert module_folders(modules, [*names, "onnx/config.json"]) == ("query_0_Static", "document_0_MLM")
+
+
+def test_the_repositorys_own_folder_is_not_listed():
+    assert module_folders(b'[{"path": "", "type": "a.Transformer"}, {"path": "1_Pooling/", "type": "a.Pooling"}]') == (
+        "1_Pooling",
+    )
