@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -84,7 +85,11 @@ class OpenVinoBackend(Backend):
         }
         try:
             model = _read(openvino, core, graph)
-            compiled = core.compile_model(model, "CPU", settings)
+            # Compiling replaces the thread's signal stack with memory that the model owns, and closing models in
+            # another order than they were made leaves the thread with freed memory: the next signal would crash the
+            # process. So it happens in a thread that ends with it.
+            with ThreadPoolExecutor(1, thread_name_prefix="openvino-compile") as once:
+                compiled = once.submit(core.compile_model, model, "CPU", settings).result()
         except RuntimeError as error:
             raise LoadError(f"OpenVINO cannot compile the model: {error}") from error
         # The library reads embedding tables straight from the mapped file as long as the model lives.

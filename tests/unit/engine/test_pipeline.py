@@ -121,3 +121,26 @@ def test_a_script_ends_cleanly(script):
     script = "from infinity_emb import InfinityPipeline\n" + script
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=WAIT_S, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "(2, 384)\n", "")
+
+
+SIGNAL_AFTER_CLOSING = """
+import os, signal, sys
+from infinity_emb import InfinityPipeline
+first, second = (InfinityPipeline(sys.argv[1], engine="openvino", fidelity=0) for _ in range(2))
+first.close()
+second.close()
+del first, second
+signal.signal(signal.SIGTERM, lambda *_: print("alive", flush=True))
+os.kill(os.getpid(), signal.SIGTERM)
+"""
+
+
+def test_a_signal_after_models_were_closed_in_another_order_does_not_crash(minilm_folder):
+    done = subprocess.run(
+        [sys.executable, "-c", SIGNAL_AFTER_CLOSING, str(minilm_folder)],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "alive\n"), done.stderr
