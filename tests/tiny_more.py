@@ -51,6 +51,7 @@ BASES: dict[str, dict] = {
     "mistral": DECODER | {"sliding_window": None},
     "gemma3_text": DECODER | {"query_pre_attn_scalar": 24, "sliding_window": 7, "num_hidden_layers": 7},
     "eurobert": DECODER,
+    "gemma": DECODER,
     "t5": {"d_model": 32, "d_kv": 12, "d_ff": 48, "num_layers": 3, "num_heads": 4},
     "mt5": {"d_model": 32, "d_kv": 12, "d_ff": 48, "num_layers": 3, "num_heads": 4},
     "nomic_bert": ENCODER,

@@ -73,6 +73,8 @@ CASES: dict[str, tuple[str, dict]] = {
     "mistral": ("mistral", {}),
     "mistral window": ("mistral", {"sliding_window": 5, "num_key_value_heads": 4}),
     "eurobert": ("eurobert", {}),
+    "gemma": ("gemma", {}),
+    "gemma legacy gelu": ("gemma", {"hidden_act": "gelu", "num_key_value_heads": 1}),
     "gemma3": ("gemma3_text", {}),
     "gemma3 both ways": ("gemma3_text", {"use_bidirectional_attention": True, "sliding_window": 6}),
     "gemma3 scaled": ("gemma3_text", {"rope_parameters": {"full_attention": LINEAR, "sliding_attention": PLAIN}}),
