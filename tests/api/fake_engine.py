@@ -168,6 +168,13 @@ class FakeEngine:
         matrices = [np.stack([fake_vector(word, self.dim) for word in item.split()]) for item in inputs]
         return MultiVectorResult(matrices, self._usage(inputs, options.text.truncate))
 
+    async def fixed_result(
+        self, inputs: Sequence[Any], options: EmbedOptions = _EMBED, call: Any = None
+    ) -> EmbedResult:
+        await self._work(Task.MULTI_VECTOR, inputs, options, call)
+        vectors = np.stack([fake_vector(("muvera", item), self.dim) for item in inputs])
+        return EmbedResult(vectors, self._usage(inputs, options.text.truncate))
+
     async def chunks_result(
         self, documents: Sequence[Sequence[str]], options: EmbedOptions = _EMBED, call: Any = None
     ) -> ChunkResult:

@@ -81,6 +81,15 @@ def test_an_output_that_is_not_there_is_refused_by_name(serve, engine, outputs, 
     assert word in answer.json()["message"]
 
 
+def test_a_matrix_and_its_encoding_of_a_fixed_size_come_together(serve):
+    server = serve(FakeEngine(**LATE))
+    (entry,) = server.post("/embeddings", {"input": "a b", "outputs": ["muvera", "multi_vector"]}).json()["data"]
+    np.testing.assert_allclose(entry["embedding"], fake_vector(("muvera", "a b")), atol=1e-6)
+    np.testing.assert_allclose(entry["multi_vector"], matrix("a b"), atol=1e-6)
+    refused = serve(FakeEngine(**EMBEDDER)).post("/embeddings", {"input": "a", "outputs": ["muvera"]})
+    assert refused.status_code == 400
+
+
 def test_pooling_answers_as_vllm_does(serve):
     late, embedder = serve(FakeEngine(**LATE)), serve(FakeEngine(**EMBEDDER))
     (entry,) = late.post("/pooling", {"input": "a b", "model": "m"}).json()["data"]

@@ -11,6 +11,7 @@ import numpy as np
 from infinity_emb.engine.chunking import average_pieces, check_late_chunking, embed_spans
 from infinity_emb.engine.contract import ContractFace
 from infinity_emb.engine.late import finish_tokens, score_late
+from infinity_emb.engine.muvera import encode_fixed
 from infinity_emb.engine.token_states import TokenStates, token_view
 from infinity_emb.engine.vectors import check_dimensions, finish_vectors, sigmoid
 from infinity_emb.engine.words import weigh_words
@@ -113,6 +114,22 @@ class KindsFace(ContractFace):
         if options.normalize or (options.dimensions and spec.late is not None and spec.normalized):
             vectors = [one / np.maximum(np.linalg.norm(one, axis=1, keepdims=True), 1e-12) for one in vectors]
         return MultiVectorResult(vectors, usage_of(features))
+
+    async def fixed_result(
+        self,
+        inputs: Sequence[TextInput],
+        options: EmbedOptions = EmbedOptions(),  # noqa: B008 - frozen
+        call: Call | None = None,
+    ) -> EmbedResult:
+        """MUVERA encodings `[items, muvera.DIM]` of a late interaction model's matrices; see `engine.muvera`.
+
+        Raises: as `embed_result`.
+        """
+        self._require(Task.MULTI_VECTOR)
+        result = await self.multi_vector_result(inputs, replace(options, dimensions=None), call)
+        is_query = asks(options.text)
+        vectors = np.stack([encode_fixed(matrix, is_query=is_query) for matrix in result.vectors])
+        return EmbedResult(vectors, result.usage)
 
     async def chunks_result(
         self,

@@ -30,7 +30,12 @@ if TYPE_CHECKING:
     from infinity_emb.server.serving import Serving
     from infinity_emb.types import FloatArray, SparseResult
 
-OUTPUTS = {"dense": Task.EMBED, "sparse": Task.SPARSE, "multi_vector": Task.MULTI_VECTOR}
+OUTPUTS = {
+    "dense": Task.EMBED,
+    "muvera": Task.MULTI_VECTOR,
+    "sparse": Task.SPARSE,
+    "multi_vector": Task.MULTI_VECTOR,
+}
 _OTHERS = (Task.MULTI_VECTOR, Task.SPARSE)
 
 
@@ -160,9 +165,10 @@ async def _output(request: Request, serving: Serving, body: EmbeddingBody, input
         engine, matrices, usage = await tokens(request, serving, body, inputs)
         form = output_form(body, engine)
         return Written(engine, [_matrix(matrix, form, engine) for matrix in matrices], usage)
-    engine = serving.models.find(body.model, Task.EMBED)
+    engine = serving.models.find(body.model, OUTPUTS[name])
     form = output_form(body, engine)
-    result = await engine.embed_result(inputs.items, embed_options(body, engine), request.call())
+    make = engine.fixed_result if name == "muvera" else engine.embed_result
+    result = await make(inputs.items, embed_options(body, engine), request.call())
     _count(serving, engine, "embed", len(inputs.items), result.usage)
     vectors = finished(result, form.dtype, engine)
     return Written(engine, [{"embedding": row} for row in rows(vectors, base64=form.base64)], result.usage)
@@ -188,7 +194,7 @@ def _wanted(serving: Serving, body: EmbeddingBody) -> list[str]:
     if not names:
         return ["multi_vector" if Task.MULTI_VECTOR in able else "sparse"]
     for name, task in zip(names, tasks, strict=True):
-        if task not in able and not (task is Task.MULTI_VECTOR and Task.EMBED in able):
+        if task not in able and not (name == "multi_vector" and Task.EMBED in able):
             offered = ", ".join(sorted(kind for kind, one in OUTPUTS.items() if one in able)) or "none of these"
             raise CapabilityError(
                 f"The model {engine.card.served_name!r} gives no {name} output; it gives: {offered}.", param="outputs"
