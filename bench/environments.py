@@ -48,7 +48,6 @@ TORCH = Environment(
     ("sentence-transformers", "torch", "transformers", "openvino", "onnxruntime", "ctranslate2"),
 )
 FASTEMBED = Environment("fastembed", ("fastembed>=0.9",), ("fastembed", "onnxruntime"))
-LLAMA = Environment("llama", ("llama-cpp-python>=0.3",), ("llama-cpp-python",))
 
 
 class NotAvailableError(Exception):
