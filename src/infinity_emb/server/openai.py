@@ -47,9 +47,7 @@ class EmbeddingBody(EmbedFields, kw_only=True):
     modality: Annotated[str | None, Meta(description="`text` (the default), `image` or `audio`.")] = None
     outputs: Annotated[
         list[str] | None,
-        Meta(
-            description="What to give back: `dense`, `sparse`, `multi_vector`, `muvera`; absent is what the model is made for."
-        ),
+        Meta(description="`dense`, `sparse`, `multi_vector`, `muvera`; absent is what the model is made for."),
     ] = None
     late_chunking: Annotated[
         bool | None,
