@@ -6,11 +6,17 @@ from infinity_emb.backends.base import Layout
 
 CPU_BATCH_TOKENS = 512  # throughput of a CPU is flat from here on; more only adds latency
 GPU_BATCH_TOKENS = 16384
+SMALL_STEPS = (24, 48)
 
 
 def packed_layout(max_length: int, batch_tokens: int = CPU_BATCH_TOKENS) -> Layout:
-    """Several texts a row; widths double from 16 up to the longest text."""
-    return Layout(widths=_widths(16, max_length), batch_tokens=batch_tokens)
+    """Several texts a row; widths double from 16 up to the longest text, with steps between the smallest ones.
+
+    The steps serve single short queries, which would otherwise pay for up to half a row of nothing.
+    """
+    doubling = _widths(16, max_length)
+    between = [width for width in SMALL_STEPS if width < max_length]
+    return Layout(widths=tuple(sorted({*doubling, *between})), batch_tokens=batch_tokens)
 
 
 def padded_layout(max_length: int, batch_tokens: int = CPU_BATCH_TOKENS, step: int = 16) -> Layout:
