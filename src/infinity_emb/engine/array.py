@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from infinity_emb.engine.async_engine import AsyncEmbeddingEngine
-from infinity_emb.errors import ConfigurationError, ModelNotFoundError
+from infinity_emb.errors import ConfigurationError, InfinityError, ModelNotFoundError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -44,12 +44,29 @@ class AsyncEngineArray:
     @classmethod
     def from_args(cls, engine_args_array: Iterable[EngineArgs]) -> AsyncEngineArray:
         """Load an engine for each; names are checked before anything is loaded."""
-        args = list(engine_args_array)
-        names = [item.served_model_name for item in args]
-        for name in names:
-            if names.count(name) > 1:
-                raise _twice(name)
-        return cls(AsyncEmbeddingEngine.from_args(item) for item in args)
+        return cls(AsyncEmbeddingEngine.from_args(item) for item in _checked(engine_args_array))
+
+    @classmethod
+    def start_each(cls, engine_args_array: Iterable[EngineArgs]) -> tuple[AsyncEngineArray, dict[str, InfinityError]]:
+        """Load and start an engine for each, and go on where one fails.
+
+        Returns:
+            Those that run, and why the others do not, by served name.
+
+        Raises:
+            InfinityError: None can be brought up; it is the first one's error.
+        """
+        engines: list[AsyncEmbeddingEngine] = []
+        failures: dict[str, InfinityError] = {}
+        for args in _checked(engine_args_array):
+            started = _started(args)
+            if isinstance(started, InfinityError):
+                failures[args.served_model_name] = started
+            else:
+                engines.append(started)
+        if failures and not engines:
+            raise next(iter(failures.values()))
+        return cls(engines), failures
 
     def __iter__(self) -> Iterator[AsyncEmbeddingEngine]:
         return iter(self._engines.values())
@@ -130,6 +147,24 @@ class AsyncEngineArray:
     ) -> tuple[list[NDArray[Any]], int]:
         """See `AsyncEmbeddingEngine.audio_embed`."""
         return await self[model].audio_embed(audios=audios, matryoshka_dim=matryoshka_dim)
+
+
+def _checked(engine_args_array: Iterable[EngineArgs]) -> list[EngineArgs]:
+    args = list(engine_args_array)
+    names = [item.served_model_name for item in args]
+    for name in names:
+        if names.count(name) > 1:
+            raise _twice(name)
+    return args
+
+
+def _started(args: EngineArgs) -> AsyncEmbeddingEngine | InfinityError:
+    try:
+        engine = AsyncEmbeddingEngine.from_args(args)
+        engine.start()
+    except InfinityError as error:
+        return error
+    return engine
 
 
 def _twice(name: str) -> ConfigurationError:

@@ -67,7 +67,7 @@ def create_server(  # noqa: PLR0913 - the signature of Infinity
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Any) -> AsyncIterator[None]:
-        array = await load(engine_args_list)
+        array = await (await load(engine_args_list)).complete()
         lifecycle.open(array)
         if preload_only:
             os.kill(os.getpid(), signal.SIGINT)

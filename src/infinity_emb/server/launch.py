@@ -72,7 +72,7 @@ def _run_loop(main: Callable[[], object]) -> int:
 async def _preload(engine_args_list: Sequence[EngineArgs]) -> None:
     from infinity_emb.server.loading import load  # noqa: PLC0415 - loads the numeric libraries
 
-    array = await load(engine_args_list)
+    array = await (await load(engine_args_list)).complete()
     names = ", ".join(engine.card.served_name for engine in array)
     await array.astop()
     logger.info("Loaded and warmed up: %s.", names)

@@ -10,7 +10,7 @@ from infinity_emb.errors import ModelNotFoundError, NotReadyError
 from infinity_emb.server.access import check_model
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from infinity_emb.engine.array import AsyncEngineArray
     from infinity_emb.engine.async_engine import AsyncEmbeddingEngine
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 UNSPECIFIED_MODEL = "default/not-specified"
 LOADING_RETRY_S = 2
+BROKEN_RETRY_S = 60
 
 
 class Phase(str, enum.Enum):
@@ -36,6 +37,7 @@ class Lifecycle:
         names: Served names, known before anything is loaded.
         phase: The present phase.
         array: The engines, once they are loaded.
+        broken: Served names of the models that could not be loaded.
         failure: Why loading failed, for a person.
     """
 
@@ -43,13 +45,15 @@ class Lifecycle:
         self.names = tuple(names)
         self.phase = Phase.LOADING
         self.array: AsyncEngineArray | None = None
+        self.broken: frozenset[str] = frozenset()
         self.failure = ""
         self._begun_s = time.monotonic()
         self._took_s: float | None = None
 
-    def open(self, array: AsyncEngineArray) -> None:
-        """The engines run: answer requests."""
+    def open(self, array: AsyncEngineArray, broken: Iterable[str] = ()) -> None:
+        """The engines run: answer requests, except for models that are broken."""
         self.array = array
+        self.broken = frozenset(broken)
         self.phase = Phase.READY
         self._took_s = time.monotonic() - self._begun_s
 
@@ -77,6 +81,8 @@ class Lifecycle:
     def _status_of(self, name: str) -> str:
         if self.array is None:
             return self.phase.value
+        if name in self.broken:
+            return "failed"
         return (
             "ready" if any(engine.card.served_name == name and engine.is_healthy for engine in self.array) else "down"
         )
@@ -105,9 +111,16 @@ class Models:
                 yield engine
 
     def can_answer(self) -> bool:
-        """Ready, and every engine of this port is up; a port without engines cannot answer."""
-        engines = list(self)
-        return self._lifecycle.phase is Phase.READY and bool(engines) and all(engine.is_healthy for engine in engines)
+        """Ready, and every model of this port is up; a port without models cannot answer."""
+        return self._lifecycle.phase is Phase.READY and bool(list(self)) and not self.unable()
+
+    def unable(self) -> list[str]:
+        """Served names of this port's models that cannot answer although loading is over."""
+        down = [engine.card.served_name for engine in self if not engine.is_healthy]
+        return sorted([*down, *self._broken()])
+
+    def _broken(self) -> set[str]:
+        return {name for name in self._lifecycle.broken if self._only in {None, name}}
 
     def check_open(self) -> None:
         """Raise unless requests are taken.
@@ -145,7 +158,13 @@ class Models:
     def _find(self, name: str | None, tasks: tuple[Task, ...]) -> AsyncEmbeddingEngine:
         self.check_open()
         engines = list(self)
-        if len(engines) == 1:
+        broken = self._broken()
+        if name in broken or not engines:
+            raise NotReadyError(
+                f"The model {(name or self._only or '')[:200]!r} could not be loaded; the server's log says why.",
+                retry_after_s=BROKEN_RETRY_S,
+            )
+        if len(engines) == 1 and not broken:
             return engines[0]
         if not name or name == UNSPECIFIED_MODEL:
             fitting = (engine for task in tasks for engine in engines if task in engine.card.tasks)

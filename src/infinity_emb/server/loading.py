@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -12,52 +13,73 @@ if TYPE_CHECKING:
 
     from infinity_emb.config.engine_args import EngineArgs
     from infinity_emb.engine.array import AsyncEngineArray
+    from infinity_emb.errors import InfinityError
 
 logger = logging.getLogger("infinity_emb")
 
 
-async def load(engine_args_list: Sequence[EngineArgs]) -> AsyncEngineArray:
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What came up.
+
+    Attributes:
+        array: The engines that run, at least one.
+        failures: Why the other models do not, by served name.
+    """
+
+    array: AsyncEngineArray
+    failures: dict[str, InfinityError] = field(default_factory=dict)
+
+    async def complete(self) -> AsyncEngineArray:
+        """The engines, where every model is needed.
+
+        Raises:
+            InfinityError: One of them cannot be brought up; the others are stopped.
+        """
+        for error in self.failures.values():
+            await self.array.astop()
+            raise error
+        return self.array
+
+
+async def load(engine_args_list: Sequence[EngineArgs]) -> Loaded:
     """Load and start every engine without blocking the event loop.
 
     The thread is a daemon: a server that is told to stop while a download hangs must not wait for it.
 
     Raises:
-        InfinityError: A model cannot be brought up.
+        InfinityError: None of the models can be brought up.
     """
     loop = asyncio.get_running_loop()
-    built: asyncio.Future[AsyncEngineArray] = loop.create_future()
+    built: asyncio.Future[Loaded] = loop.create_future()
 
-    def settle(array: AsyncEngineArray | None, error: BaseException | None) -> None:
+    def settle(loaded: Loaded | None, error: BaseException | None) -> None:
         if built.done():
             return
-        if array is not None:
-            built.set_result(array)
+        if loaded is not None:
+            built.set_result(loaded)
         elif error is not None:
             built.set_exception(error)
 
     def build() -> None:
-        array, error = None, None
+        loaded, error = None, None
         try:
-            array = build_array(engine_args_list)
+            loaded = _build(engine_args_list)
         except BaseException as caught:  # noqa: BLE001 - handed to the task that waits, which raises it
             error = caught
         try:
-            loop.call_soon_threadsafe(settle, array, error)
+            loop.call_soon_threadsafe(settle, loaded, error)
         except RuntimeError:
             logger.debug("The event loop ended before the models were loaded.")
 
     threading.Thread(target=build, name="infinity-load", daemon=True).start()
-    array = await built
-    await array.astart()
-    return array
+    return await built
 
 
-def build_array(engine_args_list: Sequence[EngineArgs]) -> AsyncEngineArray:
-    """Load the weights of every engine.
-
-    Raises:
-        InfinityError: A model cannot be brought up.
-    """
+def _build(engine_args_list: Sequence[EngineArgs]) -> Loaded:
     from infinity_emb.engine.array import AsyncEngineArray  # noqa: PLC0415 - loads the numeric libraries
 
-    return AsyncEngineArray.from_args(engine_args_list)
+    array, failures = AsyncEngineArray.start_each(engine_args_list)
+    for name, error in failures.items():
+        logger.critical("The model %r cannot be served, the others can: %s", name, error)
+    return Loaded(array, failures)

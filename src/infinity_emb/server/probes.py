@@ -17,7 +17,7 @@ _RETRY = [(b"retry-after", str(LOADING_RETRY_S).encode())]
 
 
 async def health(_: Request, serving: Serving) -> Response:
-    """200 with the server's clock when every model can answer, else 503."""
+    """200 with the server's clock when every model can answer, else 503 naming those that cannot."""
     if serving.models.can_answer():
         return json_response({"unix": time.time()})
     return _not_ready(serving, {"unix": time.time()})
@@ -58,5 +58,7 @@ async def home(request: Request, serving: Serving) -> Response:
 
 def _not_ready(serving: Serving, facts: dict[str, Any]) -> Response:
     phase = serving.models.lifecycle.phase
-    status = "down" if phase is Phase.READY else phase.value
-    return json_response({**facts, "status": status}, status=503, headers=[*_RETRY])
+    status: dict[str, Any] = {"status": phase.value}
+    if phase is Phase.READY:
+        status = {"status": "down", "models": serving.models.unable()}
+    return json_response({**facts, **status}, status=503, headers=[*_RETRY])

@@ -99,16 +99,16 @@ class ServerProcess:
     async def _load(self) -> None:
         """Load, start, and tell; a failure shows in `/startupz` until the process ends."""
         try:
-            array = await load(self._engine_args_list)
+            loaded = await load(self._engine_args_list)
         except Exception as error:
             self._lifecycle.fail(str(error))
             raise
         if self._stop.is_set():
-            await array.astop()
+            await loaded.array.astop()
             return
-        self._lifecycle.open(array)
+        self._lifecycle.open(loaded.array, loaded.failures)
         if self._on_ready is not None:
-            self._on_ready([engine.card for engine in array])
+            self._on_ready([engine.card for engine in loaded.array])
 
     def _on_signal(self, number: int) -> None:
         self._signals += 1

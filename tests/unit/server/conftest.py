@@ -11,6 +11,7 @@ from infinity_emb.config.engine_args import EngineArgs
 from infinity_emb.config.server_args import ServerArgs
 from infinity_emb.server import process
 from infinity_emb.server.listening import bind
+from infinity_emb.server.loading import Loaded
 
 FIRST = EngineArgs(model_name_or_path="a", served_model_name="a")
 
@@ -34,7 +35,7 @@ class Running:
         await self.may_load.wait()
         if self.load_error is not None:
             raise self.load_error
-        return FakeArray(*self.engines)
+        return Loaded(FakeArray(*self.engines))
 
 
 @pytest.fixture

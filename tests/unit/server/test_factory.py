@@ -9,6 +9,7 @@ from api.fake_engine import FakeArray, FakeEngine
 from infinity_emb.config.engine_args import EngineArgs
 from infinity_emb.errors import MissingExtraError
 from infinity_emb.server import create_server
+from infinity_emb.server.loading import Loaded
 
 ARGS = [EngineArgs(model_name_or_path="fake/model", served_model_name="fake/model")]
 
@@ -19,7 +20,7 @@ def app(monkeypatch):
     engine = FakeEngine()
 
     async def load(_):
-        return FakeArray(engine)
+        return Loaded(FakeArray(engine))
 
     monkeypatch.setattr("infinity_emb.server.loading.load", load)
     created = create_server(engine_args_list=ARGS, url_prefix="/v1", api_key="secret", doc_extra={"title": "Mine"})

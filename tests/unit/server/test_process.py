@@ -19,6 +19,7 @@ from infinity_emb.errors import CheckpointError, ConfigurationError
 from infinity_emb.server import process
 from infinity_emb.server.launch import run
 from infinity_emb.server.listening import bind
+from infinity_emb.server.loading import Loaded
 
 FIRST = EngineArgs(model_name_or_path="a", served_model_name="a")
 SECOND = EngineArgs(model_name_or_path="b", served_model_name="b")
@@ -166,7 +167,7 @@ def test_preload_only_loads_and_ends(monkeypatch):
 
     async def load(engine_args_list):
         seen.extend(engine_args_list)
-        return FakeArray(FakeEngine())
+        return Loaded(FakeArray(FakeEngine()))
 
     monkeypatch.setattr("infinity_emb.server.loading.load", load)
     assert run([FIRST], ServerArgs(preload_only=True)) == 0
