@@ -50,7 +50,7 @@ soak: $(DEV)/.installed
 	INFINITY_TEST_CHAOS_S=$(or $(SECONDS),1800) $(DEV)/bin/python -m pytest tests/chaos -s $(ARGS)
 
 clean:
-	rm -rf $(SERVE) $(DEV) .venv-clients .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage htmlcov
+	rm -rf $(SERVE) $(DEV) .venv-clients bench/.venvs bench/results .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage htmlcov
 
 # The stamp makes the second start quick; a change of pyproject.toml installs again.
 $(SERVE)/.installed: pyproject.toml
