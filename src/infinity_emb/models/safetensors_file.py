@@ -123,7 +123,7 @@ def _read_json(file: BinaryIO, path: Path, file_bytes: int) -> tuple[dict[str, A
         )
     try:
         entries = json.loads(text.decode("utf-8"), object_pairs_hook=_unique)
-    except ValueError as error:  # JSON, UTF-8 and duplicate-name errors alike
+    except (ValueError, RecursionError) as error:  # JSON, UTF-8 and duplicate-name errors alike
         raise _error(path, f"its header is not valid ({error}). {_AGAIN}") from error
     if not isinstance(entries, dict):
         raise _error(path, f"its header is not a JSON object. {_AGAIN}")

@@ -27,7 +27,7 @@ def _modules(modules_json: bytes) -> list[tuple[str, str]]:
     try:
         entries = json.loads(modules_json)
         modules = [(str(entry["path"]).strip("/"), str(entry["type"]).rpartition(".")[2]) for entry in entries]
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise CheckpointError(
             f"{MODULES_FILE} is not a list of modules with a path and a type each ({error!r}). "
             "Try another revision of the repository.",

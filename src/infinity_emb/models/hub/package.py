@@ -90,5 +90,5 @@ def is_whole(folder: Path, package: ModelPackage) -> bool:
         sizes: dict[str, int] = json.loads((folder / MANIFEST_FILE).read_bytes())
         listed = set(package.required) <= set(sizes)
         return listed and all((folder / name).stat().st_size == size for name, size in sizes.items())
-    except (FileNotFoundError, NotADirectoryError, ValueError, TypeError, AttributeError):
+    except (FileNotFoundError, NotADirectoryError, ValueError, TypeError, AttributeError, RecursionError):
         return False

@@ -139,7 +139,7 @@ def _find(content: bytes, kind: str, wheel_name: str) -> str | None:
         try:
             files = json.loads(content)["files"]
             return next((str(file["url"]) for file in files if file["filename"] == wheel_name), None)
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             return None
     page = _Links(wheel_name)
     page.feed(content.decode("utf-8", "replace"))

@@ -130,7 +130,7 @@ def _listed_shards(index: Path) -> list[str]:
     """Weights files that an index promises."""
     try:
         return sorted(set(json.loads(index.read_bytes())["weight_map"].values()))
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise CheckpointError(
             f"{index} is not an index of weights ({error!r}). Remove the file and start again with a network.",
             param=index.name,

@@ -90,7 +90,7 @@ def tokenizer_class(config: dict[str, Any], settings: dict[str, Any]) -> str:
 def _load_json(path: Path) -> dict[str, Any]:
     try:
         data = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise CheckpointError(f"{path.name}: cannot be read ({error}). Download it again.", param=path.name) from error
     if not isinstance(data, dict):
         raise CheckpointError(f"{path.name}: expected a JSON object. Download it again.", param=path.name)

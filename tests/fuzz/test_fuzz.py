@@ -1,0 +1,44 @@
+"""A short run of every fuzzer, and everything that ever broke one."""
+
+from __future__ import annotations
+
+import logging
+import random
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from mutate import mutated
+from run import CORPUS
+from targets import TARGETS
+
+INPUTS = 1500
+
+
+@pytest.fixture
+def target(request, tmp_path, monkeypatch):
+    monkeypatch.setattr("infinity_emb.models.hub.unpack.os.fsync", lambda _: None)
+    logging.getLogger("infinity_emb").disabled = True
+    made = request.param(tmp_path)
+    yield made
+    if hasattr(made, "close"):
+        made.close()
+    logging.getLogger("infinity_emb").disabled = False
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda kind: kind.name, indirect=True)
+def test_nothing_breaks_it(target):
+    for path in sorted((CORPUS / target.name).glob("*")):
+        target.run(path.read_bytes())
+    for seed in target.seeds:
+        target.run(seed)
+    chance = random.Random(11)
+    for number in range(INPUTS * target.share // 8):
+        data = mutated(target.seeds, chance)
+        try:
+            target.run(data)
+        except Exception as error:
+            raise AssertionError(f"input {number}: {data[:300]!r}") from error
