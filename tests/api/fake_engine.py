@@ -165,7 +165,7 @@ class FakeEngine:
         self, inputs: Sequence[Any], options: EmbedOptions = _EMBED, call: Any = None
     ) -> MultiVectorResult:
         await self._work(Task.EMBED if Task.EMBED in self.tasks else Task.MULTI_VECTOR, inputs, options, call)
-        matrices = [np.stack([fake_vector(word, self.dim) for word in item.split()]) for item in inputs]
+        matrices = [np.stack([fake_vector(word, self.dim) for word in item.split() or [""]]) for item in inputs]
         return MultiVectorResult(matrices, self._usage(inputs, options.text.truncate))
 
     async def fixed_result(
