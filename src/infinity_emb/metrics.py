@@ -38,6 +38,8 @@ GAUGES = {
     "infinity_queue_oldest_seconds": "How long the oldest request has waited.",
     "infinity_running_items": "Items being computed.",
     "infinity_tokens_per_second": "Measured speed of the model.",
+    "infinity_batch_busy_seconds": "How long the batch being computed has been computing.",
+    "infinity_worker_restarts": "How often a worker that died or hung was replaced since the start.",
     "infinity_model_up": "1 if the model can answer, 0 if not.",
     "infinity_fidelity_min_cosine": "Smallest cosine of the self-check's vectors with the float32 reference.",
     "infinity_fidelity_max_abs_error": "Largest error of a number in the self-check.",

@@ -212,6 +212,14 @@ class FakeEngine:
     def decode(self, ids: Sequence[Sequence[int]], *, skip_special_tokens: bool = True) -> list[str]:
         return [" ".join(str(number) for number in row if number > 2 or not skip_special_tokens) for row in ids]
 
+    restarts = 0
+
+    def busy_s(self) -> float:
+        return 0.0
+
+    def waiting_line(self, _limit: int) -> list:
+        return []
+
     def overload_status(self) -> OverloadStatus:
         return OverloadStatus(0.25, 8, 2, 64, 0.5, 1000.0)
 

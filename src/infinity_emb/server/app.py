@@ -185,6 +185,8 @@ def model_gauges(models: Models) -> Iterator[ModelGauges]:
                 "infinity_queue_tokens": status.queue_tokens,
                 "infinity_queue_oldest_seconds": status.oldest_wait_s,
                 "infinity_tokens_per_second": status.tokens_per_s,
+                "infinity_batch_busy_seconds": engine.busy_s(),
+                "infinity_worker_restarts": engine.restarts,
                 "infinity_model_up": float(engine.is_healthy),
                 **{f"infinity_{name}": float(facts[name]) for name in FIDELITY if name in facts},
             },
