@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from infinity_emb import extras
 from infinity_emb.backends.base import Arrays, Backend, BackendOptions, BackendReport, Layout, Pending
+from infinity_emb.backends.cores import available_cores
 from infinity_emb.backends.layout import CPU_BATCH_TOKENS, GPU_BATCH_TOKENS, packed_layout, padded_layout
 from infinity_emb.errors import ConfigurationError, LoadError
 from infinity_emb.models.graph import Graph, obtain_graph
@@ -43,7 +43,7 @@ class OnnxRuntimeBackend(Backend):
         device, provider = _choose_provider(runtime, options.device)
         onnx_file = options.extra.get("onnx_file")
         graph, origin = obtain_graph(spec, onnx_file=onnx_file, cache_folder=options.cache_folder)
-        threads = options.threads or len(os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else [0])
+        threads = options.threads or available_cores()
         self._session = _session(runtime, graph, provider, threads, optimize=options.extra.get("optimize", True))
         self._graph_inputs, self._graph_outputs = graph.inputs, graph.outputs
         on_cpu = device is Device.CPU

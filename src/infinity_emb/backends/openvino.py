@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, ClassVar
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from infinity_emb import extras
 from infinity_emb.backends.base import Arrays, Backend, BackendOptions, BackendReport, Layout, Pending
+from infinity_emb.backends.cores import available_cores
 from infinity_emb.backends.layout import CPU_BATCH_TOKENS, packed_layout, padded_layout
 from infinity_emb.errors import ConfigurationError, LoadError
 from infinity_emb.models.graph import Graph, obtain_graph
@@ -75,7 +75,7 @@ class OpenVinoBackend(Backend):
             )
         onnx_file = options.extra.get("onnx_file")
         graph, origin = obtain_graph(spec, onnx_file=onnx_file, cache_folder=options.cache_folder)
-        threads = options.threads or _available_cores()
+        threads = options.threads or available_cores()
         core = openvino.Core()
         settings = {
             "PERFORMANCE_HINT": "LATENCY",
@@ -132,12 +132,6 @@ class OpenVinoBackend(Backend):
     def close(self) -> None:
         self._requests = []
         self._alive = ()
-
-
-def _available_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _read(openvino: Any, core: Any, graph: Graph) -> Any:

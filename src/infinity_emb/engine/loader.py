@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from dataclasses import dataclass, replace
 from functools import partial
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from infinity_emb.backends.base import BackendOptions
+from infinity_emb.backends.cores import available_cores
 from infinity_emb.backends.registry import backend_class
 from infinity_emb.config.environment import environ
 from infinity_emb.engine.choice import choose_engine
@@ -137,7 +137,7 @@ def _replica_options(args: EngineArgs, engine: InferenceEngine) -> list[BackendO
     ids: list[int | None] = list(args.device_id) or [None]
     threads = args.threads
     if threads is None and len(ids) > 1 and engine is not InferenceEngine.TORCH:
-        threads = max(1, (os.cpu_count() or 1) // len(ids))
+        threads = max(1, available_cores() // len(ids))
     return [
         BackendOptions(
             device=args.device,
