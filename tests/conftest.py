@@ -8,8 +8,13 @@ import socket
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from infinity_emb.models.hub import EMBEDDED_MODEL_ID, HubSettings, resolve
+
+# A busy machine is no fault of the code; the time of a whole test is bounded by pytest-timeout.
+settings.register_profile("suite", deadline=None)
+settings.load_profile("suite")
 
 _real_connect = socket.socket.connect
 

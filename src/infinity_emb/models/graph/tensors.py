@@ -69,7 +69,7 @@ class Tensors:
         files = ", ".join(sorted({location.file.name for location in self._locations.values()}))
         raise CheckpointError(
             f"The tensor {name!r} is missing from {files or 'the checkpoint'} (it holds {len(self._locations)} tensors, "
-            f"such as {some}). The checkpoint does not match its config.json; download it again or fix the config.",
+            f"such as {some}). The checkpoint does not match its config.json; fetch it again or fix the config.",
             param=name,
         )
 
