@@ -68,8 +68,8 @@ class Tensors:
         some = ", ".join(sorted(self._locations)[:4])
         files = ", ".join(sorted({location.file.name for location in self._locations.values()}))
         raise CheckpointError(
-            f"The tensor {name!r} is missing from {files or 'the checkpoint'} (it holds {len(self._locations)}, such as "
-            f"{some}). The checkpoint does not match its config.json; fetch it again or fix the config.",
+            f"The tensor {name!r} is missing from {files or 'the checkpoint'} (it holds {len(self._locations)}, "
+            f"such as {some}). The checkpoint does not match its config.json; fetch it again or fix the config.",
             param=name,
         )
 
