@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from infinity_emb.models.hub.checkpoint import Checkpoint
 
 Choice = TypeVar("Choice")
+
+# Half of a surrogate pair: JSON can write one, no file system can.
+_HALF_PAIR = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +125,7 @@ class Repository:
             text = self.path(name).read_text("utf-8")
         except (FileNotFoundError, NotADirectoryError):
             return None
-        except (OSError, UnicodeDecodeError) as error:
+        except (OSError, UnicodeError) as error:
             raise CheckpointError(f"{name}: cannot be read ({error}). Download it again.", param=name) from error
         try:
             return json.loads(text)
@@ -144,6 +148,8 @@ def join(folder: str, name: str) -> str:
 def check_inside(name: str, field: str, path: str) -> str:
     """Refuse a path that leaves the repository, in POSIX and in Windows spelling; returns it unchanged."""
     windows = PureWindowsPath(path)
+    if _HALF_PAIR.search(path):
+        raise CheckpointError(f"{name}: {field}: {path!r} is no valid text.", param=f"{name}:{field}")
     if windows.anchor or ".." in windows.parts or "\0" in path:
         raise CheckpointError(
             f"{name}: {field}: {path!r} leaves the repository. Only relative paths without '..' are allowed.",
