@@ -42,7 +42,9 @@ async def injure(traffic: Traffic, duration_s: float) -> None:
             await asyncio.sleep(pause_s / 2)
             if time.monotonic() + pause_s / 2 > until_s:
                 return
-            await traffic.send(client, word, {503, 429}, json=body_of([f"now {word} please"]))
+            answer = None
+            while answer is None or answer.status_code == 429:  # the line is full just now
+                answer = await traffic.send(client, word, {503, 429}, json=body_of([f"now {word} please"]))
             await asyncio.sleep(pause_s / 2)
 
 
