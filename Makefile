@@ -9,6 +9,7 @@
 PYTHON ?= python3
 PORT ?= 7997
 ARGS ?=
+WORKERS ?= 2
 SERVE := .venv
 DEV := .venv-dev
 PIP_FLAGS := --disable-pip-version-check
@@ -23,7 +24,7 @@ serve: $(SERVE)/.installed
 	@$(SERVE)/bin/infinity_emb v2 --port $(PORT) $(ARGS)
 
 test: $(DEV)/.installed
-	$(DEV)/bin/python -m pytest $(ARGS)
+	$(DEV)/bin/python -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
 
 check: $(DEV)/.installed
 	$(DEV)/bin/ruff check .
