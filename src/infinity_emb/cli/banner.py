@@ -79,7 +79,12 @@ def _model(card: ModelCard) -> list[str]:
     if card.prompts:
         default = f" (default: {card.default_prompt_name})" if card.default_prompt_name else ""
         rows.append(_row("prompts", ", ".join(card.prompts) + default))
-    return rows + [_row(name.replace("_", " "), str(value)) for name, value in card.extra.items() if value != ""]
+    return rows + [_row(name.replace("_", " "), _shown(value)) for name, value in card.extra.items() if value != ""]
+
+
+def _shown(value: str | float) -> str:
+    """Measured figures to four places, which is all a person reads of them."""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _next_steps(cards: Sequence[ModelCard], url: str) -> list[str]:

@@ -41,11 +41,14 @@ def run(engine_args_list: Sequence[EngineArgs], server_args: ServerArgs, on_read
         asyncio.run(_preload(engine_args_list))
         return 0
     from infinity_emb.server.listening import bind  # noqa: PLC0415 - the command's help needs no web library
-    from infinity_emb.server.process import ServerProcess  # noqa: PLC0415 - as above
+    from infinity_emb.server.loading import begin  # noqa: PLC0415 - as above
 
     sockets = bind(server_args, len(engine_args_list))
     sys.setswitchinterval(_SWITCH_INTERVAL_S)
-    process = ServerProcess(engine_args_list, server_args, sockets, on_ready)
+    begun = begin(engine_args_list)  # compiles the model while this thread imports the web libraries
+    from infinity_emb.server.process import ServerProcess  # noqa: PLC0415 - as above
+
+    process = ServerProcess(engine_args_list, server_args, sockets, on_ready, begun)
     return _run_loop(process.serve)
 
 

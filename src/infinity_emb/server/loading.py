@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -42,38 +43,31 @@ class Loaded:
         return self.array
 
 
-async def load(engine_args_list: Sequence[EngineArgs]) -> Loaded:
-    """Load and start every engine without blocking the event loop.
+def begin(engine_args_list: Sequence[EngineArgs]) -> Future[Loaded]:
+    """Load and start every engine in a thread.
 
     The thread is a daemon: a server that is told to stop while a download hangs must not wait for it.
+    """
+    built: Future[Loaded] = Future()
+    built.set_running_or_notify_cancel()
+
+    def build() -> None:
+        try:
+            built.set_result(_build(engine_args_list))
+        except BaseException as error:  # noqa: BLE001 - handed to whoever waits, who raises it
+            built.set_exception(error)
+
+    threading.Thread(target=build, name="infinity-load", daemon=True).start()
+    return built
+
+
+async def load(engine_args_list: Sequence[EngineArgs]) -> Loaded:
+    """Load and start every engine without blocking the event loop.
 
     Raises:
         InfinityError: None of the models can be brought up.
     """
-    loop = asyncio.get_running_loop()
-    built: asyncio.Future[Loaded] = loop.create_future()
-
-    def settle(loaded: Loaded | None, error: BaseException | None) -> None:
-        if built.done():
-            return
-        if loaded is not None:
-            built.set_result(loaded)
-        elif error is not None:
-            built.set_exception(error)
-
-    def build() -> None:
-        loaded, error = None, None
-        try:
-            loaded = _build(engine_args_list)
-        except BaseException as caught:  # noqa: BLE001 - handed to the task that waits, which raises it
-            error = caught
-        try:
-            loop.call_soon_threadsafe(settle, loaded, error)
-        except RuntimeError:
-            logger.debug("The event loop ended before the models were loaded.")
-
-    threading.Thread(target=build, name="infinity-load", daemon=True).start()
-    return await built
+    return await asyncio.wrap_future(begin(engine_args_list))
 
 
 def _build(engine_args_list: Sequence[EngineArgs]) -> Loaded:

@@ -19,11 +19,13 @@ from infinity_emb.server.settings import HttpSettings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from concurrent.futures import Future
 
     from infinity_emb.config.engine_args import EngineArgs
     from infinity_emb.config.server_args import ServerArgs
     from infinity_emb.server.launch import OnReady
     from infinity_emb.server.listening import Bound
+    from infinity_emb.server.loading import Loaded
 
 logger = logging.getLogger("infinity_emb")
 
@@ -39,6 +41,7 @@ class ServerProcess:
         server_args: Options of the server.
         sockets: Bound and listening.
         on_ready: See `run`.
+        begun: Loading that has begun already; None begins it when serving.
     """
 
     def __init__(
@@ -47,7 +50,9 @@ class ServerProcess:
         server_args: ServerArgs,
         sockets: Sequence[Bound],
         on_ready: OnReady | None,
+        begun: Future[Loaded] | None = None,
     ) -> None:
+        self._begun = begun
         self._engine_args_list = engine_args_list
         self._server_args = server_args
         self._on_ready = on_ready
@@ -99,7 +104,7 @@ class ServerProcess:
     async def _load(self) -> None:
         """Load, start, and tell; a failure shows in `/startupz` until the process ends."""
         try:
-            loaded = await load(self._engine_args_list)
+            loaded = await (load(self._engine_args_list) if self._begun is None else asyncio.wrap_future(self._begun))
         except Exception as error:
             self._lifecycle.fail(str(error))
             raise

@@ -379,7 +379,7 @@ def test_a_thousand_concurrent_requests_get_their_own_vectors():
         answers = await asyncio.gather(*(engine.embed(sentences=[texts[i] for i in request]) for request in requests))
         return single, answers
 
-    single, answers = run_with(dummy(), use)
+    single, answers = run_with(dummy(queue_size=100_000), use)
     for request, (vectors, usage) in zip(requests, answers, strict=True):
         np.testing.assert_array_equal(np.stack(vectors), single[request])
         assert usage == sum(len(texts[i]) + 1 for i in request)
