@@ -161,15 +161,13 @@ class ModelRuntime:
         return request.results
 
     def warm_up(self, longest: int) -> None:
-        """Compute a short batch, so that the first request does not pay for it, and queue a full one behind it.
+        """Compute a text alone and a few together, so that the first request does not pay for what comes but once.
 
-        Raises: whatever the short batch raised; a failure of the full one is logged.
+        Small batches, because start-up waits for them: what a further shape costs is little.
         """
-        self.compute_blocking([Features(np.ones(min(8, longest), np.int64))], Call(priority=Priority.INTERACTIVE))
-        future: Future[None] = Future()
-        future.add_done_callback(_log_failure)
-        full = [Features(np.ones(min(64, longest), np.int64))] * 8
-        self._dispatcher.submit(Request(full, future, None, Priority.BULK))
+        for length, count in ((min(8, longest), 1), (min(16, longest), 4)):
+            ids = np.ones(length, np.int64)
+            self.compute_blocking([Features(ids)] * count, Call(priority=Priority.INTERACTIVE))
 
     def _renewed(self, number: int, renew: Callable[[int], Backend]) -> Runner:
         self._backends[number] = renew(number)
@@ -184,9 +182,3 @@ class ModelRuntime:
             if tokens > self._interactive_tokens:
                 return Priority.BULK
         return Priority.INTERACTIVE
-
-
-def _log_failure(warmed: Future[None]) -> None:
-    error = warmed.exception()
-    if error is not None and not isinstance(error, NotReadyError):  # that one only says that the engine was stopped
-        _log.warning("warming up with a full batch failed: %s", error)
