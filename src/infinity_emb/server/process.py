@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -111,6 +112,9 @@ class ServerProcess:
         if self._stop.is_set():
             await loaded.array.astop()
             return
+        if not gc.isenabled():  # see `launch`
+            gc.freeze()  # what start-up made stays; the collector need not look at it again
+            gc.enable()
         self._lifecycle.open(loaded.array, loaded.failures)
         if self._on_ready is not None:
             self._on_ready([engine.card for engine in loaded.array])

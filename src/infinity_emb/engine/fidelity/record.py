@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib.metadata
 import json
@@ -56,6 +57,7 @@ class Records:
         return self._folder / f"{hashlib.sha256(everything.encode()).hexdigest()[:32]}.json"
 
 
+@functools.cache
 def _surroundings() -> list[str]:
     """Machine, libraries, probes and our own code."""
     parts = [platform.machine(), *PROBES, QUERY]
