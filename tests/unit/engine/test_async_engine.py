@@ -41,9 +41,19 @@ def run_with(args, use):
     return asyncio.run(main())
 
 
+# Engines that fixtures of other modules keep running in this process are none of ours.
+_others: set[threading.Thread] = set()
+
+
+@pytest.fixture(autouse=True)
+def _remember_the_threads_of_others():
+    _others.clear()
+    _others.update(threading.enumerate())
+
+
 def engine_threads():
     names = ("infinity-", "asyncio_")
-    return [thread for thread in threading.enumerate() if thread.name.startswith(names)]
+    return [thread for thread in threading.enumerate() if thread.name.startswith(names) and thread not in _others]
 
 
 def test_embed_returns_one_vector_a_text_and_the_tokens():

@@ -19,8 +19,18 @@ def dummy(name, **options):
     return EngineArgs(model_name_or_path=name, engine="dummy", **options)
 
 
+# Engines that fixtures of other modules keep running in this process are none of ours.
+_others: set[threading.Thread] = set()
+
+
+@pytest.fixture(autouse=True)
+def _remember_the_threads_of_others():
+    _others.clear()
+    _others.update(threading.enumerate())
+
+
 def own_threads():
-    return [thread.name for thread in threading.enumerate() if thread.name.startswith("infinity-")]
+    return [t.name for t in threading.enumerate() if t.name.startswith("infinity-") and t not in _others]
 
 
 def test_tasks_return_futures_of_results_and_usage():
