@@ -14,6 +14,7 @@
     ├── UnavailableError                 the server cannot answer now; the same request may work later
     │   ├── OverloadedError              the waiting line is full
     │   ├── NotReadyError                loading, draining or stopped
+    │   ├── OutOfMemoryError             an item does not fit into memory, even alone
     │   └── DeadlineExceededError        the caller's or the server's time limit passed
     ├── BackendError                     the model failed on these items
     ├── ConfigurationError               an option or an environment variable is wrong
@@ -107,6 +108,13 @@ class OverloadedError(UnavailableError):
 
 class NotReadyError(UnavailableError):
     """The model is loading, draining or stopped."""
+
+
+class OutOfMemoryError(UnavailableError):
+    """One item does not fit into the memory that is left, even alone.
+
+    Not the caller's fault, and another server or a later try may have the room: clients retry and gateways move on.
+    """
 
 
 class DeadlineExceededError(UnavailableError, TimeoutError):

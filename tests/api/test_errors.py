@@ -7,7 +7,7 @@ import zlib
 
 import pytest
 
-from infinity_emb.errors import BackendError, DeadlineExceededError, NotReadyError, OverloadedError
+from infinity_emb.errors import BackendError, DeadlineExceededError, NotReadyError, OutOfMemoryError, OverloadedError
 
 BODY = {"input": "x"}
 
@@ -30,6 +30,7 @@ def test_a_request_id_that_does_not_fit_a_header_is_replaced(served, given):
     [
         (OverloadedError("full", retry_after_s=3), 429, "overloaded"),
         (NotReadyError("down"), 503, "not_ready"),
+        (OutOfMemoryError("too long", retry_after_s=5), 503, "out_of_memory"),
         (DeadlineExceededError("late"), 504, "deadline_exceeded"),
         (BackendError("bad weights", item_index=2), 500, "backend_error"),
     ],

@@ -4,6 +4,8 @@ import time
 
 import pytest
 
+from infinity_emb.errors import CheckpointError, ConfigurationError, HubError, LoadError, StorageError
+
 READY = ["/health", "/ping", "/readyz", "/v2/health/ready", "/startupz"]
 ALIVE = ["/livez", "/v2/health/live"]
 
@@ -45,9 +47,19 @@ def test_startup_progress_names_the_models(serve):
 
 def test_a_failed_start_says_why(serve):
     server = serve(ready=False)
-    server.lifecycle.fail("config.json is missing")
-    assert server.get("/startupz").json()["error"] == "config.json is missing"
+    server.lifecycle.fail(CheckpointError("config.json is missing"))
+    assert "files are broken, incomplete" in server.get("/startupz").json()["error"]
     assert server.get("/health").json()["status"] == "failed"
+
+
+@pytest.mark.parametrize("kind", [CheckpointError, HubError, StorageError, LoadError, ConfigurationError, ValueError])
+@pytest.mark.parametrize("path", ["/startupz", "/health", "/readyz", "/livez", "/"])
+def test_a_failed_start_shows_no_path_of_the_machine(serve, kind, path):
+    server = serve(ready=False, redirect_slash="")
+    server.lifecycle.fail(kind("/home/anna/models/secret/config.json is broken"))
+    answer = server.get(path)
+    assert "anna" not in answer.text
+    assert "config.json" not in answer.text
 
 
 def test_a_dead_engine_turns_health_but_not_life(served):

@@ -25,6 +25,7 @@ from infinity_emb.errors import (
     InputTooLargeError,
     InvalidInputError,
     NotReadyError,
+    OutOfMemoryError,
     RequestError,
 )
 from infinity_emb.models.quantize import quantize
@@ -215,7 +216,7 @@ class AsyncEmbeddingEngine(KindsFace):
             try:
                 outputs, usage = await self._cache.outputs(self._checked(inputs), prompt, options.text, embed)
                 return EmbedResult(finish_vectors(outputs, self._model.spec, options), usage)
-            except (RequestError, BackendError):
+            except (RequestError, BackendError, OutOfMemoryError):
                 pass  # it counts items among those that were computed; computing all of them names the right one
         features = await self._preprocess(inputs, lambda: preprocessor.texts(inputs, options.text))
         outputs = await self._compute(features, call)

@@ -13,7 +13,7 @@ import traceback
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from infinity_emb.errors import BackendError, NotReadyError
+from infinity_emb.errors import BackendError, InfinityError, NotReadyError, OutOfMemoryError
 from infinity_emb.scheduler.memory import is_out_of_memory
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from infinity_emb.scheduler.runner import Runner
 
 _log = logging.getLogger("infinity_emb")
+
+OUT_OF_MEMORY_RETRY_S = 5
 
 
 @dataclass(slots=True)
@@ -176,10 +178,8 @@ class Worker:
         if not self._claim(batch):
             return
         if len(batch.entries) == 1:
-            position = batch.entries[0][1]
             _log.error("the model failed on one item: %s", error, exc_info=error)
-            message = f"The model failed on item {position} of the request: {error}"
-            self._dispatcher.reject(batch, BackendError(message, item_index=position))
+            self._dispatcher.reject(batch, _item_error(batch, error))
             return
         if is_out_of_memory(error):
             traceback.clear_frames(error.__traceback__)  # they hold the arrays of the batch
@@ -208,3 +208,16 @@ class Worker:
             except BaseException:
                 self._held[batch] = None  # `_main` answers it
                 raise
+
+
+def _item_error(batch: Batch, error: Exception) -> BackendError | OutOfMemoryError:
+    """What the caller of the one item in a batch is told: no words of a foreign library, which may hold paths."""
+    position = batch.entries[0][1]
+    if is_out_of_memory(error):
+        return OutOfMemoryError(
+            f"Item {position} of the request ({batch.tokens} tokens) does not fit into the memory that is left, even "
+            "alone. Try again when less is going on, or send it in shorter pieces.",
+            retry_after_s=OUT_OF_MEMORY_RETRY_S,
+        )
+    reason = str(error) if isinstance(error, InfinityError) else f"{type(error).__name__}; the server's log has more."
+    return BackendError(f"The model failed on item {position} of the request: {reason}", item_index=position)

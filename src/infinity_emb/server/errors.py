@@ -8,7 +8,8 @@ The rule of the project for wrong input:
 - **400** when the form is right but this server or model cannot do it: unknown model, `dimensions` the model does not
   have, a task it was not made for, a text too long with truncation off.
 - **413** body too large, **415** content encoding not supported, **401**, **404**, **405** as usual.
-- **429** overloaded and **503** loading or draining, both with an integer `Retry-After`; **504** time limit passed.
+- **429** overloaded and **503** loading, draining or out of memory, both with an integer `Retry-After`; **504** time
+  limit passed.
 - **500** the model failed or a bug; `x-should-retry: false` when the same request would fail again.
 
 Every body carries the text three times (`error.message`, `message`, `detail`): as each family of clients
@@ -131,6 +132,7 @@ TABLE: dict[type[BaseException], Fault] = {
     errors.RequestError: Fault(400, _INVALID, "invalid_request", 422, "Validation"),
     errors.OverloadedError: Fault(429, "rate_limit_error", "overloaded", 429, "Overloaded"),
     errors.NotReadyError: Fault(503, "service_unavailable_error", "not_ready", 503, "Unhealthy"),
+    errors.OutOfMemoryError: Fault(503, "service_unavailable_error", "out_of_memory", 503, "Unhealthy"),
     errors.DeadlineExceededError: Fault(504, "timeout_error", "deadline_exceeded", 504, "Overloaded"),
     errors.UnavailableError: Fault(503, "service_unavailable_error", "unavailable", 503, "Unhealthy"),
     errors.BackendError: Fault(500, "server_error", "backend_error", 424, "Backend"),

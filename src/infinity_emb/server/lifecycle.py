@@ -6,7 +6,15 @@ import enum
 import time
 from typing import TYPE_CHECKING, Any
 
-from infinity_emb.errors import ModelNotFoundError, NotReadyError
+from infinity_emb.errors import (
+    CheckpointError,
+    ConfigurationError,
+    HubError,
+    MissingExtraError,
+    ModelNotFoundError,
+    NotReadyError,
+    StorageError,
+)
 from infinity_emb.server.access import check_model
 
 if TYPE_CHECKING:
@@ -17,6 +25,13 @@ if TYPE_CHECKING:
     from infinity_emb.types import Task
 
 UNSPECIFIED_MODEL = "default/not-specified"
+_REASONS = {
+    StorageError: "The disk is full or cannot be written",
+    CheckpointError: "The model's files are broken, incomplete or not supported",
+    HubError: "The model's files cannot be fetched",
+    MissingExtraError: "A library that the model needs is not installed",
+    ConfigurationError: "An option is wrong",
+}
 LOADING_RETRY_S = 2
 BROKEN_RETRY_S = 60
 
@@ -38,7 +53,7 @@ class Lifecycle:
         phase: The present phase.
         array: The engines, once they are loaded.
         broken: Served names of the models that could not be loaded.
-        failure: Why loading failed, for a person.
+        failure: What kind of error ended the loading, for a stranger.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -57,9 +72,9 @@ class Lifecycle:
         self.phase = Phase.READY
         self._took_s = time.monotonic() - self._begun_s
 
-    def fail(self, message: str) -> None:
-        """Loading failed for good."""
-        self.failure = message
+    def fail(self, error: BaseException) -> None:
+        """Loading failed for good. The message of the error may hold paths and is for the log, not for strangers."""
+        self.failure = _reason(error)
         self.phase = Phase.FAILED
 
     def drain(self) -> None:
@@ -86,6 +101,11 @@ class Lifecycle:
         return (
             "ready" if any(engine.card.served_name == name and engine.is_healthy for engine in self.array) else "down"
         )
+
+
+def _reason(error: BaseException) -> str:
+    reasons = (text for kind, text in _REASONS.items() if isinstance(error, kind))
+    return f"{next(reasons, 'The model cannot be loaded')}; the server's log has the details."
 
 
 class Models:

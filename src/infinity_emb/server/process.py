@@ -107,7 +107,7 @@ class ServerProcess:
         try:
             loaded = await (load(self._engine_args_list) if self._begun is None else asyncio.wrap_future(self._begun))
         except Exception as error:
-            self._lifecycle.fail(str(error))
+            self._lifecycle.fail(error)
             raise
         if self._stop.is_set():
             await loaded.array.astop()

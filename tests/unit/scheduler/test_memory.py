@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from infinity_emb.backends.base import Layout
-from infinity_emb.errors import BackendError
+from infinity_emb.errors import OutOfMemoryError
 from infinity_emb.scheduler.batcher import Batcher
 from infinity_emb.scheduler.dispatcher import Dispatcher
 from infinity_emb.scheduler.limits import Limits
@@ -114,7 +114,10 @@ def test_an_item_that_does_not_fit_even_alone_fails_and_the_worker_goes_on(compu
     backend = SmallBackend(0, MemoryError())
     request = request_of([1, 2, 3, 4, 5])
     dispatcher = compute(backend, request)
-    assert isinstance(request.future.exception(WAIT_S), BackendError)
+    error = request.future.exception(WAIT_S)
+    assert isinstance(error, OutOfMemoryError)
+    assert "Item 0 of the request (5 tokens)" in error.message
+    assert error.retry_after_s > 0
     backend._slots = 8
     after = request_of([1, 2])
     dispatcher.submit(after)

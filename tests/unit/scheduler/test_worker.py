@@ -159,6 +159,17 @@ def test_a_poisoned_item_fails_its_own_request_and_no_other(bench_of, layout, po
     right(bench.submit([12]), [12])
 
 
+def test_the_words_of_a_foreign_library_are_for_the_log_alone(bench_of, caplog):
+    """They may hold paths of this machine."""
+    bench = bench_of()
+    request = bench.submit([RAISE_IN_START])
+    bench.start()
+    error = error_of(request)
+    assert "ValueError" in error.message
+    assert "start broke" not in error.message
+    assert "start broke" in caplog.text
+
+
 def test_two_poisoned_requests_in_one_batch_each_name_their_item(bench_of):
     bench = bench_of()
     good = [bench.submit([number]) for number in (1, 2, 3)]
@@ -202,9 +213,9 @@ def test_an_item_that_breaks_collation_is_isolated_too(bench_of):
     good, bad = bench.submit([4]), bench.submit([13])
     bench.release()
     right(blocker, [1])
-    assert "collate broke" in str(error_of(ahead))
+    assert "IndexError" in str(error_of(ahead))
     right(good, [4])
-    assert "collate broke" in str(error_of(bad))
+    assert "IndexError" in str(error_of(bad))
     assert bench.workers[0].busy_s() == 0.0
 
 
