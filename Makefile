@@ -3,6 +3,7 @@
 # make check   the static checks: ruff, mypy, import-linter, deptry, vulture
 # make bench   side by side with peers, about 20 minutes (make bench-quick: 3)
 # make test-clients  the real client packages against a real server (installs them; ARGS="openai cohere" for some)
+# make test-openapi  schemathesis, every check, 20 000 requests against a real server (installs it; ARGS="--requests 2000")
 # make soak    the chaos and overload tests for half an hour each instead of half a minute (SECONDS=…)
 # make clean   removes what the above created in this folder
 
@@ -15,7 +16,7 @@ DEV := .venv-dev
 PIP_FLAGS := --disable-pip-version-check
 export PYTHONUTF8 := 1
 
-.PHONY: help serve test check format docs bench bench-quick test-clients soak clean
+.PHONY: help serve test check format docs bench bench-quick test-clients test-openapi soak clean
 
 help:
 	@sed -n '1,/^$$/s/^# //p' Makefile
@@ -46,6 +47,9 @@ bench bench-quick: $(DEV)/.installed
 
 test-clients: $(DEV)/.installed
 	$(DEV)/bin/python tests/clients/run.py $(ARGS)
+
+test-openapi: $(DEV)/.installed
+	$(DEV)/bin/python tests/openapi/run.py $(ARGS)
 
 soak: $(DEV)/.installed
 	INFINITY_TEST_CHAOS_S=$(or $(SECONDS),1800) $(DEV)/bin/python -m pytest tests/chaos -s $(ARGS)

@@ -12,12 +12,12 @@ from infinity_emb.models.features import Features
 from infinity_emb.models.hub.checkpoint import Checkpoint
 from infinity_emb.models.preprocess.prompts import resolve_prompt
 from infinity_emb.models.spec.model import Activation, ModelSpec, NormalizeSpec, PoolingMode, PoolingSpec
-from infinity_emb.types import DEFAULT_TEXT_OPTIONS, Task, TokenInfo
+from infinity_emb.types import DEFAULT_TEXT_OPTIONS, Task, TextOptions, TokenInfo
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from infinity_emb.types import TextInput, TextOptions
+    from infinity_emb.types import TextInput
 
 DUMMY_DIM = 384
 DUMMY_MAX_LENGTH = 512
@@ -84,7 +84,7 @@ class DummyPreprocessor:
     ) -> list[list[TokenInfo]]:
         """Bytes as tokens; `prompt_name` puts that prompt first, as for `texts`."""
         start = [TokenInfo(0, "\0", True, None, None)] if add_special_tokens else []
-        prompt = "" if prompt_name is None else self._spec.prompts[prompt_name]
+        prompt = self.resolve_prompt(TextOptions(prompt_name=prompt_name))
         return [
             start + [TokenInfo(b, chr(b), False, i, i + 1) for i, b in enumerate((prompt + text).encode())]
             for text in texts
