@@ -21,7 +21,9 @@ export PYTHONUTF8 := 1
 help:
 	@sed -n '1,/^$$/s/^# //p' Makefile
 
+# Byte code is made beforehand, and again after a change, since some environments forbid Python to keep it by itself.
 serve: $(SERVE)/.installed
+	@$(SERVE)/bin/python -m compileall -q src
 	@$(SERVE)/bin/infinity_emb v2 --port $(PORT) $(ARGS)
 
 test: $(DEV)/.installed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, ClassVar
 
@@ -9,18 +10,21 @@ import numpy as np
 
 from infinity_emb import extras
 from infinity_emb.backends.base import Arrays, Backend, BackendOptions, BackendReport, Layout, Pending
+from infinity_emb.backends.compiled import WORTHWHILE_BYTES, CompiledModels, Kept, identity
 from infinity_emb.backends.cores import available_cores
 from infinity_emb.backends.layout import CPU_BATCH_TOKENS, packed_layout, padded_layout
+from infinity_emb.config.environment import environ
 from infinity_emb.errors import ConfigurationError, LoadError
-from infinity_emb.models.graph import Graph, obtain_graph
+from infinity_emb.models.hub import HubSettings
 from infinity_emb.types import Device, Dtype
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from infinity_emb.models.graph.graph import Weight
+    from infinity_emb.models.graph.graph import Graph, Weight
     from infinity_emb.models.spec.model import ModelSpec
 
+_log = logging.getLogger("infinity_emb")
 _PRECISIONS = {Dtype.FLOAT32: "f32", Dtype.BFLOAT16: "bf16", Dtype.FLOAT16: "f16"}
 # Formats that a CPU may compute natively, and their names in the library's list of what it does.
 _FAST = {Dtype.BFLOAT16: "BF16", Dtype.FLOAT16: "FP16"}
@@ -73,38 +77,30 @@ class OpenVinoBackend(Backend):
                 f"{', '.join(name.value for name in _PRECISIONS)}.",
                 param="dtype",
             )
-        onnx_file = options.extra.get("onnx_file")
-        graph, origin = obtain_graph(spec, onnx_file=onnx_file, cache_folder=options.cache_folder)
         threads = options.threads or available_cores()
-        core = openvino.Core()
         settings = {
             "PERFORMANCE_HINT": "LATENCY",
             "NUM_STREAMS": 1,
             "INFERENCE_NUM_THREADS": threads,
             "INFERENCE_PRECISION_HINT": _PRECISIONS[dtype],
         }
-        try:
-            model = _read(openvino, core, graph)
-            # Compiling replaces the thread's signal stack with memory that the model owns, and closing models in
-            # another order than they were made leaves the thread with freed memory: the next signal would crash the
-            # process. So it happens in a thread that ends with it.
-            with ThreadPoolExecutor(1, thread_name_prefix="openvino-compile") as once:
-                compiled = once.submit(core.compile_model, model, "CPU", settings).result()
-        except RuntimeError as error:
-            raise LoadError(f"OpenVINO cannot compile the model: {error}") from error
-        # The library reads embedding tables straight from the mapped file as long as the model lives.
-        self._alive: tuple[Any, ...] = (graph.weights, model, compiled)
+        core = openvino.Core()
+        # Compiling replaces the thread's signal stack with memory that the model owns, and closing models in
+        # another order than they were made leaves the thread with freed memory: the next signal would crash the
+        # process. So it happens in a thread that ends with it.
+        with ThreadPoolExecutor(1, thread_name_prefix="openvino-compile") as once:
+            kept, compiled, self._alive = once.submit(_obtain, openvino, core, spec, options, settings).result()
         # two requests take turns: outputs of one are read while the other runs
         self._requests = [compiled.create_infer_request(), compiled.create_infer_request()]
-        self._graph_inputs, self._graph_outputs = graph.inputs, graph.outputs
-        make_layout = packed_layout if graph.packed else padded_layout
+        self._graph_inputs, self._graph_outputs = kept.inputs, kept.outputs
+        make_layout = packed_layout if kept.packed else padded_layout
         self._layout = make_layout(spec.max_length, options.extra.get("batch_tokens") or CPU_BATCH_TOKENS)
         self._report = BackendReport(
             device="cpu",
             dtype=dtype,
             threads=threads,
             version=f"openvino {openvino.__version__.partition('-')[0]}",
-            graph=origin,
+            graph=kept.origin,
         )
 
     @classmethod
@@ -132,6 +128,50 @@ class OpenVinoBackend(Backend):
     def close(self) -> None:
         self._requests = []
         self._alive = ()
+
+
+def _obtain(
+    openvino: Any, core: Any, spec: ModelSpec, options: BackendOptions, settings: dict[str, Any]
+) -> tuple[Kept, Any, tuple[Any, ...]]:
+    """The compiled model, kept from an earlier start or made now, and what must live as long as it."""
+    if not options.extra.get("compile_cache"):
+        return _compile(openvino, core, spec, options, settings)
+    folder = options.cache_folder or HubSettings.from_environment(environ()).cache_folder
+    store = CompiledModels(folder / "compiled")
+    machine = [core.get_property("CPU", name) for name in ("FULL_DEVICE_NAME", "OPTIMIZATION_CAPABILITIES")]
+    name = identity(spec, options.extra.get("onnx_file"), [openvino.__version__, *map(str, [settings, machine])])
+    found = store.read(name)
+    if found is not None:
+        kept, blob = found
+        try:
+            tensor = openvino.Tensor(blob, shared_memory=True)
+            compiled = core.import_model(tensor, "CPU", settings)
+        except RuntimeError as error:
+            _log.warning("OpenVINO refuses the compiled model that was kept (%s); it is compiled again", error)
+            store.forget(name)
+        else:
+            return kept, compiled, (blob, tensor, compiled)
+    kept, compiled, alive = _compile(openvino, core, spec, options, settings)
+    blob = compiled.export_model().getbuffer()
+    if len(blob) >= WORTHWHILE_BYTES:
+        store.write(name, kept, blob)
+    return kept, compiled, alive
+
+
+def _compile(
+    openvino: Any, core: Any, spec: ModelSpec, options: BackendOptions, settings: dict[str, Any]
+) -> tuple[Kept, Any, tuple[Any, ...]]:
+    from infinity_emb.models.graph import obtain_graph  # noqa: PLC0415 - not needed for a model that was kept
+
+    onnx_file = options.extra.get("onnx_file")
+    graph, origin = obtain_graph(spec, onnx_file=onnx_file, cache_folder=options.cache_folder)
+    try:
+        model = _read(openvino, core, graph)
+        compiled = core.compile_model(model, "CPU", settings)
+    except RuntimeError as error:
+        raise LoadError(f"OpenVINO cannot compile the model: {error}") from error
+    # The library reads embedding tables straight from the mapped file as long as the model lives.
+    return Kept(graph.inputs, graph.outputs, graph.packed, origin), compiled, (graph.weights, model, compiled)
 
 
 def _read(openvino: Any, core: Any, graph: Graph) -> Any:

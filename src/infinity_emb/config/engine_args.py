@@ -235,6 +235,14 @@ class EngineArgs:
             check=share,
         ),
     )
+    compile_cache: bool = setting(
+        True,
+        Option(
+            help="Keep compiled models in the cache folder, each as large as its weights and 16 at most, so "
+            "that later starts are faster; for --engine openvino.",
+            section=_COMPUTE,
+        ),
+    )
     expect_fingerprint: str | None = setting(
         None,
         Option(

@@ -150,6 +150,7 @@ def _replica_options(args: EngineArgs, engine: InferenceEngine) -> list[BackendO
                 "batch_tokens": args.max_batch_tokens,
                 "onnx_file": args.onnx_file,
                 "optimize": not args.onnx_disable_optimize,
+                "compile_cache": args.compile_cache,
                 "trust_remote_code": args.trust_remote_code,
             },
         )

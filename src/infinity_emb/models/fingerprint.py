@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from infinity_emb.errors import CheckpointError
+from infinity_emb.models.onnx_files import OWN_FILES, with_data
 
 if TYPE_CHECKING:
     from infinity_emb.models.spec.model import ModelSpec
@@ -24,8 +25,8 @@ _log = logging.getLogger("infinity_emb")
 _RECIPE = 1  # to be raised when the facts below change
 _DIGITS = 16
 _READ_BYTES = 1 << 22
+_SAMPLES, _SAMPLE_BYTES = 64, 1024
 _TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
-_ONNX_FILES = ("onnx/model.onnx", "model.onnx")
 # What config.json and tokenizer_config.json say about their own history.
 _IDLE_KEYS = frozenset({"transformers_version", "torch_dtype", "dtype", "use_cache", "name_or_path", "architectures"})
 # Fields of the specification that name places, or are facts for people.
@@ -107,7 +108,28 @@ class FileHashes:
         return self._known[key]
 
 
-def checkpoint_facts(spec: ModelSpec, hashes: FileHashes, onnx_file: str | None = None) -> dict[str, Any]:
+class FileMarks:
+    """Marks of files that are cheap to take: place, size, time of the last change, and samples of the bytes.
+
+    The samples catch another model of the same size that was put in place with its old time stamp.
+    """
+
+    def of(self, file: Path) -> str:
+        """The mark of a file.
+
+        Raises:
+            OSError: It cannot be read.
+        """
+        status = file.stat()
+        digest = hashlib.sha256(f"{file.resolve()} {status.st_size} {status.st_mtime_ns}".encode())
+        with file.open("rb") as opened:
+            for number in range(_SAMPLES):
+                opened.seek(status.st_size * number // _SAMPLES)
+                digest.update(opened.read(_SAMPLE_BYTES))
+        return digest.hexdigest()
+
+
+def checkpoint_facts(spec: ModelSpec, hashes: FileHashes | FileMarks, onnx_file: str | None = None) -> dict[str, Any]:
     """What the fingerprint is made of, but for the number format; reads every file once."""
     facts: dict[str, Any] = {
         field.name: _plain(getattr(spec, field.name), hashes)
@@ -127,13 +149,13 @@ def checkpoint_facts(spec: ModelSpec, hashes: FileHashes, onnx_file: str | None 
 def _weights(spec: ModelSpec, onnx_file: str | None) -> tuple[Path, ...]:
     if onnx_file is not None:
         places = (Path(onnx_file), spec.folder / onnx_file, spec.checkpoint.path / onnx_file)
-        return tuple(place for place in places if place.is_file())[:1]
+        return with_data(places)
     if spec.weights or not spec.folder.name:
         return spec.weights
-    return tuple(place for name in _ONNX_FILES if (place := spec.folder / name).is_file())[:1]
+    return with_data(spec.folder / name for name in OWN_FILES)
 
 
-def _plain(value: Any, hashes: FileHashes) -> Any:
+def _plain(value: Any, hashes: FileHashes | FileMarks) -> Any:
     """A value of the specification as JSON knows it, a file as the hash of its bytes."""
     if is_dataclass(value):
         parts = {field.name: _plain(getattr(value, field.name), hashes) for field in fields(value)}

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import importlib.metadata
 import json
 import logging
 import platform
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from infinity_emb.engine.fidelity.figures import Figures
 from infinity_emb.engine.fidelity.probes import PROBES, QUERY
+from infinity_emb.models.versions import library_version, source_stamps
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
 _log = logging.getLogger("infinity_emb")
 _LIBRARIES = ("openvino", "onnxruntime", "torch", "transformers", "tokenizers", "numpy")
@@ -60,18 +60,5 @@ class Records:
 @functools.cache
 def _surroundings() -> list[str]:
     """Machine, libraries, probes and our own code."""
-    parts = [platform.machine(), *PROBES, QUERY]
-    parts += [f"{name} {_version(name)}" for name in _LIBRARIES]
-    root = Path(__file__).parents[2]  # the package
-    for source in _SOURCES:
-        for path in sorted((root / source).rglob("*.py")):
-            status = path.stat()
-            parts.append(f"{path.relative_to(root)} {status.st_size} {status.st_mtime_ns}")
-    return parts
-
-
-def _version(name: str) -> str:
-    try:
-        return importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return "not installed"
+    versions = (library_version(name) for name in _LIBRARIES)
+    return [platform.machine(), *PROBES, QUERY, *versions, *source_stamps(*_SOURCES)]

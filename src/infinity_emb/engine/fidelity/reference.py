@@ -90,7 +90,7 @@ def _whole(spec: ModelSpec, options: BackendOptions, items: Sequence[Features]) 
 
 def _open(spec: ModelSpec, options: BackendOptions) -> Iterator[tuple[InferenceEngine, Backend]]:
     """Backends that compute the checkpoint in float32 on the CPU, loaded when asked for."""
-    extra: dict[str, Any] = dict(options.extra)
+    extra: dict[str, Any] = {**options.extra, "compile_cache": False}  # the reference owes nothing to kept results
     if spec.weights:
         extra["onnx_file"] = None  # an ONNX file beside the weights is what is checked; without weights it is the model
     plain = BackendOptions(

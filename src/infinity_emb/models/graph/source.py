@@ -12,16 +12,13 @@ from infinity_emb.models.graph.build import build_graph
 from infinity_emb.models.graph.export import export_file
 from infinity_emb.models.graph.foreign import adapt_file, open_file
 from infinity_emb.models.graph.registry import has_builder, supported_model_types
+from infinity_emb.models.onnx_files import OWN_FILES, folders_of, own_files
 
 if TYPE_CHECKING:
     from infinity_emb.models.graph.graph import Graph
     from infinity_emb.models.spec.model import ModelSpec
 
 _log = logging.getLogger("infinity_emb")
-
-# Looked for in this order, first beside config.json, then in the repository's root. Files of any other name
-# (quantised, optimised for one machine, left by another program) are used only when they are asked for.
-OWN_FILES = ("onnx/model.onnx", "model.onnx")
 
 
 def obtain_graph(
@@ -48,7 +45,7 @@ def obtain_graph(
         return adapt_file(spec, path, open_file(path)), onnx_file
     if has_builder(spec.model_type) and _readable(spec):
         return build_graph(spec), "built from config"
-    for path in _places(spec):
+    for path in own_files(spec):
         model = open_file(path)
         if model.is_float32:
             _log.info("using the repository's own ONNX file %s", path)
@@ -78,20 +75,12 @@ def _readable(spec: ModelSpec) -> bool:
     return bool(spec.weights) and all(file.suffix == ".safetensors" for file in spec.weights)
 
 
-def _folders(spec: ModelSpec) -> tuple[Path, ...]:
-    return tuple(dict.fromkeys((spec.folder, spec.checkpoint.path)))
-
-
-def _places(spec: ModelSpec) -> list[Path]:
-    return [place for folder in _folders(spec) for name in OWN_FILES if (place := folder / name).is_file()]
-
-
 def _asked_for(spec: ModelSpec, name: str) -> Path:
     path = Path(name)
     if path.is_absolute() and path.is_file():
         return path
     if not path.is_absolute() and ".." not in path.parts:
-        for folder in _folders(spec):
+        for folder in folders_of(spec):
             if (folder / path).is_file():
                 return folder / path
     root = spec.checkpoint.path
