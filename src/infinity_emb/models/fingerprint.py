@@ -72,8 +72,8 @@ class Fingerprints:
         return not wait(self._facts.values(), timeout=wait_s).not_done
 
     def close(self) -> None:
-        """End the thread; what it reads it still reads to its end."""
-        self._thread.shutdown(wait=False)
+        """End the thread, at once if it has read everything; else it reads to its end by itself."""
+        self._thread.shutdown(wait=self.ready(0))
 
     def _read(self, onnx_file: str | None) -> Future[dict[str, Any]]:
         return self._thread.submit(checkpoint_facts, self._spec, self._hashes, onnx_file)
