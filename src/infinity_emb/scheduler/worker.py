@@ -220,4 +220,7 @@ def _item_error(batch: Batch, error: Exception) -> BackendError | OutOfMemoryErr
             retry_after_s=OUT_OF_MEMORY_RETRY_S,
         )
     reason = str(error) if isinstance(error, InfinityError) else f"{type(error).__name__}; the server's log has more."
-    return BackendError(f"The model failed on item {position} of the request: {reason}", item_index=position)
+    told = BackendError(f"The model failed on item {position} of the request: {reason}", item_index=position)
+    # for callers in the same process; its frames would keep the arrays of the batch
+    told.__cause__ = error.with_traceback(None)
+    return told

@@ -83,8 +83,10 @@ def test_a_model_that_cannot_start_leaves_no_thread(monkeypatch):
         raise RuntimeError("no device")
 
     monkeypatch.setattr("infinity_emb.backends.dummy.DummyBackend.start", broken)
-    with pytest.raises(RuntimeError, match="no device"):
+    with pytest.raises(RuntimeError, match="The model failed on item 0") as failed:
         SyncEngineArray.from_args([dummy("e")])
+    assert str(failed.value.__cause__) == "no device"
+    del failed
     gc.collect()
     assert not own_threads()
 
