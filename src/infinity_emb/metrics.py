@@ -18,8 +18,10 @@ from prometheus_client.core import (
     SummaryMetricFamily,
 )
 
+from infinity_emb.measures import STAGES, Histogram
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from prometheus_client.metrics_core import Metric
 
@@ -28,9 +30,18 @@ FINE_S = (
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 60.0,
 )  # fmt: skip
 
+STAGE_S = (0.0001, 0.00025, 0.0005, *FINE_S)
+
 ModelGauges = tuple[str, dict[str, float]]
 """Served name of a model, and its gauges by name (see `GAUGES`)."""
 
+ModelMeasures = tuple[str, "Mapping[str, Histogram]", "Mapping[str, int]"]
+"""Served name of a model, histograms of its batches by the keys of `BATCHES`, and inputs by how the cache answered."""
+
+BATCHES = {
+    "tokens": "Real tokens of a batch.",
+    "fill_ratio": "Share of a batch's slots that held real tokens; the rest was padding.",
+}
 GAUGES = {
     "infinity_queue_items": "Items waiting for the model.",
     "infinity_queue_fraction": "Share of the waiting line in use; 1 means that requests are refused.",
@@ -95,7 +106,9 @@ class HttpMetrics:
         self._work: dict[tuple[str, str], _Work] = {}
         self._refused: dict[str, int] = {}
         self._abandoned = 0
+        self._stages: dict[str, tuple[Histogram, ...]] = {}
         self._read_gauges: Callable[[], Iterable[ModelGauges]] = tuple
+        self._read_measures: Callable[[], Iterable[ModelMeasures]] = tuple
         self._registry.register(self)
 
     def record(self, handler: str, method: str, status: int, sizes_bytes: tuple[int, int], duration_s: float) -> None:
@@ -121,6 +134,14 @@ class HttpMetrics:
         cell.tokens += tokens
         cell.truncated += truncated
 
+    def record_stages(self, model: str, seconds: Sequence[float]) -> None:
+        """Count where the time of one answered request went; `seconds` is in the order of `STAGES`."""
+        stages = self._stages.get(model)
+        if stages is None:
+            stages = self._stages[model] = tuple(Histogram(STAGE_S) for _ in STAGES)
+        for histogram, value in zip(stages, seconds, strict=True):
+            histogram.observe(value)
+
     def record_refusal(self, code: str) -> None:
         """Count a request that was answered with an error of this code (codes come from one table, so they are few)."""
         self._refused[code] = self._refused.get(code, 0) + 1
@@ -129,9 +150,11 @@ class HttpMetrics:
         """Count a request whose client left before the answer."""
         self._abandoned += 1
 
-    def watch_models(self, read: Callable[[], Iterable[ModelGauges]]) -> None:
-        """Show the gauges that `read` returns at each scrape."""
-        self._read_gauges = read
+    def watch_models(
+        self, gauges: Callable[[], Iterable[ModelGauges]], measures: Callable[[], Iterable[ModelMeasures]] = tuple
+    ) -> None:
+        """Show what these return at each scrape."""
+        self._read_gauges, self._read_measures = gauges, measures
 
     def exposition(self) -> bytes:
         """Everything, as Prometheus text."""
@@ -150,6 +173,8 @@ class HttpMetrics:
             refused.add_metric([code], count)
         yield refused
         yield CounterMetricFamily("infinity_abandoned_requests", "Requests whose client left.", value=self._abandoned)
+        yield from self._stage_families()
+        yield from self._measure_families()
         yield from self._gauge_families()
 
     def _request_families(self) -> Iterator[Metric]:
@@ -191,6 +216,27 @@ class HttpMetrics:
             tokens.add_metric(key, cell.tokens)
             truncated.add_metric(key, cell.truncated)
         return iter((items, tokens, truncated))
+
+    def _stage_families(self) -> Iterator[Metric]:
+        text = "Time of a request by stage: reading the inputs, the waiting line, the model, writing the answer."
+        family = HistogramMetricFamily("infinity_stage_seconds", text, labels=["model", "stage"])
+        for model, histograms in self._stages.items():
+            for stage, histogram in zip(STAGES, histograms, strict=True):
+                family.add_metric([model, stage], _cumulative(histogram.bounds, histogram.counts), histogram.total)
+        yield family
+
+    def _measure_families(self) -> Iterator[Metric]:
+        families = {
+            key: HistogramMetricFamily(f"infinity_batch_{key}", text, labels=["model"]) for key, text in BATCHES.items()
+        }
+        labels = ["model", "how"]
+        cache = CounterMetricFamily("infinity_cache_items", "Inputs by how the cache answered.", labels=labels)
+        for model, histograms, answered in self._read_measures():
+            for key, histogram in histograms.items():
+                families[key].add_metric([model], _cumulative(histogram.bounds, histogram.counts), histogram.total)
+            for how, count in answered.items():
+                cache.add_metric([model, how], count)
+        return iter((*families.values(), cache))
 
     def _gauge_families(self) -> Iterator[Metric]:
         families = {name: GaugeMetricFamily(name, text, labels=["model"]) for name, text in GAUGES.items()}

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from infinity_emb.measures import StageTimes
+
     FloatArray: TypeAlias = NDArray[np.float32]
 
 
@@ -200,11 +202,13 @@ class Call:
         deadline_s: `time.monotonic()` value after which nobody waits for the answer; None is no limit.
         priority: Class in the waiting line; None lets the engine decide by size.
         request_id: For logs and error messages.
+        times: Where its time goes, filled by the engine; None if nobody asks.
     """
 
     deadline_s: float | None = None
     priority: Priority | None = None
     request_id: str | None = None
+    times: StageTimes | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -217,6 +217,11 @@ class FakeEngine:
     def busy_s(self) -> float:
         return 0.0
 
+    cache_counts = None
+
+    def batch_measures(self) -> None:
+        return None
+
     def waiting_line(self, _limit: int) -> list:
         return []
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from infinity_emb.measures import Histogram, StageTimes
 from infinity_emb.metrics import HttpMetrics
 
 
@@ -60,3 +61,26 @@ def test_two_servers_in_one_process_count_apart():
     one, other = HttpMetrics(), HttpMetrics()
     one.record_abandoned()
     assert samples(other)["infinity_abandoned_requests_total", ()] == 0
+
+
+def test_the_time_of_a_request_is_shown_by_stage():
+    metrics, times = HttpMetrics(), StageTimes()
+    times.tokenize_s, times.queue_s, times.forward_s, times.computed_s = 0.002, 0.3, 0.04, 100.0
+    metrics.record_stages("m", times.seconds(100.5))
+    found = samples(metrics)
+    sums = {s: found["infinity_stage_seconds_sum", (("model", "m"), ("stage", s))] for s in ("tokenize", "queue")}
+    assert sums == {"tokenize": 0.002, "queue": 0.3}
+    labels = (("le", "0.5"), ("model", "m"), ("stage", "respond"))
+    assert found["infinity_stage_seconds_bucket", labels] == 1
+    assert found["infinity_stage_seconds_bucket", (("le", "0.25"), *labels[1:])] == 0
+
+
+def test_batches_and_the_cache_are_shown_by_model():
+    metrics, fill = HttpMetrics(), Histogram((0.5, 1.0))
+    for value in (0.4, 0.5, 0.9):
+        fill.observe(value)
+    metrics.watch_models(tuple, lambda: [("m", {"fill_ratio": fill.copy()}, {"memory_hits": 3})])
+    found = samples(metrics)
+    assert found["infinity_batch_fill_ratio_bucket", (("le", "0.5"), ("model", "m"))] == 2
+    assert found["infinity_batch_fill_ratio_count", (("model", "m"),)] == 3
+    assert found["infinity_cache_items_total", (("how", "memory_hits"), ("model", "m"))] == 3

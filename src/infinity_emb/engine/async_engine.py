@@ -13,7 +13,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from infinity_emb.config.engine_args import EngineArgs
-from infinity_emb.engine.cache import EmbeddingCache
+from infinity_emb.engine.cache import make_cache
+from infinity_emb.engine.inputs import check_list, is_small
 from infinity_emb.engine.kinds import VERBS, KindsFace, usage_of
 from infinity_emb.engine.loader import LoadedModel, load
 from infinity_emb.engine.runtime import ModelRuntime
@@ -39,12 +40,10 @@ if TYPE_CHECKING:
     from infinity_emb.backends.base import Arrays
     from infinity_emb.engine.cache import CacheCounts
     from infinity_emb.models.features import Features
+    from infinity_emb.scheduler.measures import BatchMeasures
     from infinity_emb.scheduler.waiting import Waiting
     from infinity_emb.types import EmbeddingDtype, FloatArray, ModelCard, TextInput, TextOptions, TokenInfo
 
-# Below this, tokenizing in the caller's thread is cheaper than handing it over.
-INLINE_CHARACTERS = 4_000
-INLINE_ITEMS = 16
 PREPROCESS_THREADS = 2
 STOP_GRACE_S = 30.0
 
@@ -75,7 +74,7 @@ class AsyncEmbeddingEngine(KindsFace):
             raise TypeError(f"give EngineArgs or single options, not both: {', '.join(options)}")
         self.engine_args = engine_args
         self._model: LoadedModel = load(engine_args)
-        self._cache = _make_cache(engine_args, self._model)
+        self._cache = make_cache(engine_args, self._model.card, self._model.spec)
         self._runtime: ModelRuntime | None = None
         self._preprocessing: ThreadPoolExecutor | None = None
         self._turn = threading.Lock()  # no asyncio lock: an engine may be used by one event loop after another
@@ -218,7 +217,7 @@ class AsyncEmbeddingEngine(KindsFace):
                 return EmbedResult(finish_vectors(outputs, self._model.spec, options), usage)
             except (RequestError, BackendError, OutOfMemoryError):
                 pass  # it counts items among those that were computed; computing all of them names the right one
-        features = await self._preprocess(inputs, lambda: preprocessor.texts(inputs, options.text))
+        features = await self._preprocess(inputs, lambda: preprocessor.texts(inputs, options.text), call)
         outputs = await self._compute(features, call)
         return EmbedResult(finish_vectors(outputs, self._model.spec, options), usage_of(features))
 
@@ -226,7 +225,7 @@ class AsyncEmbeddingEngine(KindsFace):
         self, inputs: list[TextInput], *, options: TextOptions, call: Call | None
     ) -> tuple[list[Features], Arrays]:
         preprocessor = self._model.preprocessor
-        features = await self._preprocess(inputs, lambda: preprocessor.texts(inputs, options))
+        features = await self._preprocess(inputs, lambda: preprocessor.texts(inputs, options), call)
         return features, await self._compute(features, call)
 
     async def rerank_result(
@@ -244,7 +243,7 @@ class AsyncEmbeddingEngine(KindsFace):
         if self._model.spec.late is not None:
             return await self._rerank_late(query, documents, options, call)
         preprocessor = self._model.preprocessor
-        features = await self._preprocess(documents, lambda: preprocessor.pairs(query, documents, options.text))
+        features = await self._preprocess(documents, lambda: preprocessor.pairs(query, documents, options.text), call)
         logits: FloatArray = (await self._compute(features, call))["logits"][:, 0]
         return ScoreResult(logits if options.raw_scores else sigmoid(logits), usage_of(features))
 
@@ -260,7 +259,7 @@ class AsyncEmbeddingEngine(KindsFace):
         """
         if not self._model.spec.labels:
             self._require(Task.CLASSIFY)
-        features = await self._preprocess(inputs, lambda: self._label_features(inputs, options))
+        features = await self._preprocess(inputs, lambda: self._label_features(inputs, options), call)
         logits = (await self._compute(features, call))["logits"]
         spec = self._model.spec
         scores = logits if options.raw_scores else activate(logits, spec.activation)
@@ -290,6 +289,11 @@ class AsyncEmbeddingEngine(KindsFace):
         return OverloadStatus(
             fraction, load.items, load.running_items, load.tokens, load.oldest_wait_s, load.tokens_per_s
         )
+
+    def batch_measures(self) -> BatchMeasures | None:
+        """What was counted of batches since the start; None unless the engine runs."""
+        runtime = self._runtime
+        return None if runtime is None else runtime.measures()
 
     def waiting_line(self, limit: int) -> list[Waiting]:
         """The first requests that wait, most urgent class first."""
@@ -329,14 +333,26 @@ class AsyncEmbeddingEngine(KindsFace):
         paired = iter(preprocessor.text_pairs(pairs, options.text))
         return [next(paired) if isinstance(item, tuple) else next(texts) for item in inputs]
 
-    async def _preprocess(self, inputs: Sequence[Any], make: Callable[[], list[Features]]) -> list[Features]:
+    async def _preprocess(
+        self, inputs: Sequence[Any], make: Callable[[], list[Features]], call: Call | None
+    ) -> list[Features]:
         """Check the request's size, then turn it into features: here if it is small, else in the pool."""
+        times = None if call is None else call.times
+        if times is None:
+            return await self._read(inputs, make)
+        started_s = time.monotonic()
+        features = await self._read(inputs, make)
+        times.model = self._model.card.served_name
+        times.tokenize_s += time.monotonic() - started_s
+        return features
+
+    async def _read(self, inputs: Sequence[Any], make: Callable[[], list[Features]]) -> list[Features]:
         runtime, pool = self._runtime, self._preprocessing
         self._checked(inputs)
         if runtime is None or pool is None:
             raise _NotStartedError("The engine stopped before the request was read.", retry_after_s=5)
         runtime.check_room(len(inputs))
-        if len(inputs) <= INLINE_ITEMS and sum(map(_size, inputs)) <= INLINE_CHARACTERS:
+        if is_small(inputs):
             return make()
         try:
             work = pool.submit(make)
@@ -350,7 +366,7 @@ class AsyncEmbeddingEngine(KindsFace):
             raise _NotStartedError(
                 "The engine is not running; start it with `await engine.astart()` or `async with engine:`."
             )
-        _check_list(inputs)
+        check_list(inputs)
         if not inputs:
             raise InvalidInputError("The list of inputs is empty; send at least one.", param="input")
         limit = self.engine_args.max_client_batch_size
@@ -376,23 +392,3 @@ class AsyncEmbeddingEngine(KindsFace):
             return await asyncio.wait_for(computing, max(0.0, call.deadline_s - time.monotonic()))
         except asyncio.TimeoutError as error:
             raise DeadlineExceededError("The time limit passed before the request was computed.") from error
-
-
-def _make_cache(args: EngineArgs, model: LoadedModel) -> EmbeddingCache | None:
-    """None unless the model embeds and the user wants vectors kept."""
-    if model.spec.task is not Task.EMBED or not (args.vector_cache_mb or args.vector_disk_cache_path):
-        return None
-    return EmbeddingCache(args, str(model.card.extra["fingerprint"]), model.spec.dim)
-
-
-def _check_list(inputs: object) -> None:
-    """A single text given for the list would be read letter by letter."""
-    if isinstance(inputs, (str, bytes)):
-        raise InvalidInputError("The inputs must be a list of texts, not one text; send [text].", param="input")
-
-
-def _size(item: TextInput | tuple[str, str]) -> int:
-    """Characters or tokens, as far as the choice of the thread needs them; wrong types are told by the preprocessor."""
-    if isinstance(item, tuple):
-        return sum(_size(part) for part in item)
-    return len(item) if isinstance(item, (str, list)) else 0

@@ -59,7 +59,9 @@ class KindsFace(ContractFace):
     _query_weights: FloatArray | None = None
 
     @abstractmethod
-    async def _preprocess(self, inputs: Sequence[Any], make: Callable[[], list[Features]]) -> list[Features]: ...
+    async def _preprocess(
+        self, inputs: Sequence[Any], make: Callable[[], list[Features]], call: Call | None
+    ) -> list[Features]: ...
 
     @abstractmethod
     async def _compute(
@@ -81,7 +83,7 @@ class KindsFace(ContractFace):
         """
         self._require(Task.SPARSE)
         preprocessor, sparse = self._model.preprocessor, self._model.spec.sparse
-        features = await self._preprocess(inputs, lambda: preprocessor.texts(inputs, options.text))
+        features = await self._preprocess(inputs, lambda: preprocessor.texts(inputs, options.text), call)
         if sparse is not None and sparse.query_weights is not None and asks(options.text):
             if self._query_weights is None:
                 self._query_weights = load_tensor(sparse.query_weights, "weight").astype(np.float32)
@@ -105,7 +107,7 @@ class KindsFace(ContractFace):
         spec = self._model.spec
         if spec.late is None:
             self._require(Task.EMBED)
-        features = await self._preprocess(inputs, lambda: self._model.preprocessor.texts(inputs, options.text))
+        features = await self._preprocess(inputs, lambda: self._model.preprocessor.texts(inputs, options.text), call)
         tokens = await self._tokens(features, call)
         vectors = finish_tokens(tokens, features, spec, options.text)
         if options.dimensions:
@@ -160,7 +162,7 @@ class KindsFace(ContractFace):
             spans.extend(one.spans for one in made)
             return [one.features for one in made]
 
-        features = await self._preprocess(documents, read)
+        features = await self._preprocess(documents, read, call)
         tokens = await self._tokens(features, call)
         outputs = embed_spans(spec, tokens, spans)
         return ChunkResult(finish_vectors(outputs, spec, options), spans, usage_of(features))
@@ -184,7 +186,7 @@ class KindsFace(ContractFace):
                 )
             return [piece for pieces in made for piece in pieces]
 
-        features = await self._preprocess(inputs, read)
+        features = await self._preprocess(inputs, read, call)
         plain = replace(options, normalize=None, dimensions=spec.dim)
         vectors = finish_vectors(await self._compute(features, call), spec, plain)
         means = average_pieces(vectors, [item.cost for item in features], counts, unit=spec.normalized)
@@ -203,7 +205,7 @@ class KindsFace(ContractFace):
         def read() -> list[Features]:
             return [*preprocessor.texts([query], asking), *preprocessor.texts(documents, answering)]
 
-        features = await self._preprocess(documents, read)
+        features = await self._preprocess(documents, read, call)
         tokens = await self._tokens(features, call)
         (asked,) = finish_tokens(tokens[:1], features[:1], spec, asking)
         answers = finish_tokens(tokens[1:], features[1:], spec, answering)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from infinity_emb.errors import NotReadyError
+from infinity_emb.errors import BackendError, LoadError, NotReadyError, OutOfMemoryError
 from infinity_emb.models.features import Features
 from infinity_emb.scheduler.batcher import Batcher
 from infinity_emb.scheduler.dispatcher import Dispatcher, Load
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from infinity_emb.backends.base import Arrays, Backend
+    from infinity_emb.scheduler.measures import BatchMeasures
     from infinity_emb.scheduler.waiting import Waiting
 
 _log = logging.getLogger("infinity_emb")
@@ -115,6 +116,10 @@ class ModelRuntime:
         """Snapshot of the waiting line."""
         return self._dispatcher.load()
 
+    def measures(self) -> BatchMeasures:
+        """What was counted of batches since the start."""
+        return self._dispatcher.measures()
+
     def waiting_line(self, limit: int) -> list[Waiting]:
         """The first requests that wait."""
         return self._dispatcher.waiting_line(limit)
@@ -146,6 +151,10 @@ class ModelRuntime:
         except asyncio.CancelledError:
             self._dispatcher.cancel(request)
             raise
+        if call.times is not None:
+            call.times.queue_s += request.started_s - request.arrived_s
+            call.times.forward_s += request.computed_s - request.started_s
+            call.times.computed_s = request.computed_s
         return request.results
 
     def compute_blocking(self, items: Sequence[Features], call: Call) -> Arrays:
@@ -164,7 +173,17 @@ class ModelRuntime:
         """Compute a text alone and a few together, so that the first request does not pay for what comes but once.
 
         Small batches, because start-up waits for them: what a further shape costs is little.
+
+        Raises:
+            LoadError: The model cannot compute.
         """
+        try:
+            self._compute_once(longest)
+        except (BackendError, OutOfMemoryError) as error:
+            reason = error if error.__cause__ is None else error.__cause__
+            raise LoadError(f"The model is loaded, but cannot compute a first text: {reason}") from error
+
+    def _compute_once(self, longest: int) -> None:
         for length, count in ((min(8, longest), 1), (min(16, longest), 4)):
             ids = np.ones(length, np.int64)
             self.compute_blocking([Features(ids)] * count, Call(priority=Priority.INTERACTIVE))

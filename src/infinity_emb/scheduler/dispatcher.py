@@ -11,6 +11,7 @@ import numpy as np
 
 from infinity_emb.errors import BackendError, DeadlineExceededError, NotReadyError, OverloadedError
 from infinity_emb.scheduler.limits import DrainRate, Limits
+from infinity_emb.scheduler.measures import BatchMeasures
 from infinity_emb.scheduler.settle import fail, settle
 from infinity_emb.scheduler.waiting import Waiting, describe
 
@@ -64,6 +65,7 @@ class Dispatcher:
         self._closed = False
         self._running_items = 0
         self._rate = DrainRate()
+        self._measures = BatchMeasures()
 
     def submit(self, request: Request) -> None:
         """Admit a whole request or nothing of it.
@@ -131,12 +133,13 @@ class Dispatcher:
                 self._running_items += len(better.entries)
             return better
 
-    def complete(self, batch: Batch, outputs: Arrays, started_s: float) -> None:
-        """Hand out the results of a batch and settle the requests that are complete."""
+    def complete(self, batch: Batch, outputs: Arrays, started_s: float, finished_s: float) -> None:
+        """Hand out the results of a batch, computed between two moments, and settle the requests that are complete."""
         finished: list[Request] = []
         failed: list[tuple[Request, BackendError]] = []
         with self._changed:
-            self._rate.observe(batch.tokens, started_s, time.monotonic())
+            self._rate.observe(batch.tokens, started_s, finished_s)
+            self._measures.observe(batch)
             for request, positions, rows in batch.groups():
                 if request.closed:
                     continue
@@ -146,6 +149,8 @@ class Dispatcher:
                     self._close(request)
                     continue
                 request.remaining -= len(positions)
+                request.started_s = request.started_s or started_s
+                request.computed_s = finished_s
                 if request.remaining == 0:
                     request.closed = True
                     finished.append(request)
@@ -185,6 +190,11 @@ class Dispatcher:
                 oldest_wait_s=0.0 if oldest_s is None else time.monotonic() - oldest_s,
                 tokens_per_s=self._rate.tokens_per_s,
             )
+
+    def measures(self) -> BatchMeasures:
+        """What was counted of batches since the start."""
+        with self._changed:
+            return self._measures.copy()
 
     def waiting_line(self, limit: int) -> list[Waiting]:
         """The first requests that wait, most urgent class first."""

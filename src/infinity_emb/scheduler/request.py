@@ -32,11 +32,14 @@ class Request:
         results: Output name → array `[items, width]`, filled as batches come back.
         closed: True once answered or given up; later results are dropped.
         arrived_s: When it was admitted.
+        started_s: When the first of its batches began to compute; 0.0 until that one is done.
+        computed_s: When the last of its batches was done.
     """
 
     __slots__ = (
         "arrived_s",
         "closed",
+        "computed_s",
         "costs",
         "deadline_s",
         "future",
@@ -47,6 +50,7 @@ class Request:
         "priority",
         "remaining",
         "results",
+        "started_s",
         "waiting_tokens",
     )
 
@@ -71,3 +75,5 @@ class Request:
         self.results: Arrays = {}
         self.closed = False
         self.arrived_s = 0.0
+        self.started_s = 0.0
+        self.computed_s = 0.0

@@ -37,6 +37,7 @@ class _Running:
     started_s: float
     pending: Pending | None
     error: Exception | None = None
+    finished_s: float = 0.0
 
 
 class Worker:
@@ -131,7 +132,7 @@ class Worker:
             chosen = None if ahead is None else self._exchange(ahead)
             running = None if chosen is None else self._launch(chosen, arrays if chosen is ahead else None)
             if not isinstance(outcome, Exception):
-                self._complete(finished.batch, outcome, finished.started_s)
+                self._complete(finished, outcome)
 
     def _exchange(self, ahead: Batch) -> Batch | None:
         if not self._claim(ahead):
@@ -171,6 +172,7 @@ class Worker:
         except Exception as error:  # noqa: BLE001 - foreign library; answered through isolation
             return error
         finally:
+            running.finished_s = time.monotonic()
             self._busy_since_s = None
 
     def _isolate(self, batch: Batch, error: Exception) -> None:
@@ -179,7 +181,9 @@ class Worker:
             return
         if len(batch.entries) == 1:
             _log.error("the model failed on one item: %s", error, exc_info=error)
-            self._dispatcher.reject(batch, _item_error(batch, error))
+            told = _item_error(batch, error)
+            told.__cause__ = error  # for those who call the engine in their own process
+            self._dispatcher.reject(batch, told)
             return
         if is_out_of_memory(error):
             traceback.clear_frames(error.__traceback__)  # they hold the arrays of the batch
@@ -199,14 +203,14 @@ class Worker:
             if isinstance(outcome, Exception):
                 self._isolate(half, outcome)
             else:
-                self._complete(half, outcome, running.started_s)
+                self._complete(running, outcome)
 
-    def _complete(self, batch: Batch, outputs: Arrays, started_s: float) -> None:
-        if self._claim(batch):
+    def _complete(self, done: _Running, outputs: Arrays) -> None:
+        if self._claim(done.batch):
             try:
-                self._dispatcher.complete(batch, outputs, started_s)
+                self._dispatcher.complete(done.batch, outputs, done.started_s, done.finished_s)
             except BaseException:
-                self._held[batch] = None  # `_main` answers it
+                self._held[done.batch] = None  # `_main` answers it
                 raise
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from infinity_emb.errors import InfinityError
@@ -24,7 +25,7 @@ from infinity_emb.server.serving import Serving
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from infinity_emb.metrics import HttpMetrics, ModelGauges
+    from infinity_emb.metrics import HttpMetrics, ModelGauges, ModelMeasures
     from infinity_emb.server.lifecycle import Models
     from infinity_emb.server.request import Receive, Scope, Send
     from infinity_emb.server.routing import Route
@@ -89,6 +90,8 @@ class Application:
         took_s = time.perf_counter() - started_s
         method = request.method if route is not None else "OTHER"
         self.serving.metrics.record(handler, method, response.status, sizes_bytes, took_s)
+        if request.times.computed_s:
+            self.serving.metrics.record_stages(request.times.model, request.times.seconds(time.monotonic()))
         if self.serving.settings.access_log:
             log_request(request, response, handler, took_s)
 
@@ -170,6 +173,14 @@ async def _lifespan(receive: Receive, send: Send) -> None:
         await send({"type": f"{kind}.complete"})
         if kind == "lifespan.shutdown":
             return
+
+
+def model_measures(models: Models) -> Iterator[ModelMeasures]:
+    """What is counted of the batches and the cache of each model."""
+    for engine in models:
+        batches, cache = engine.batch_measures(), engine.cache_counts
+        histograms = {} if batches is None else {"tokens": batches.tokens, "fill_ratio": batches.fill}
+        yield engine.card.served_name, histograms, {} if cache is None else asdict(cache)
 
 
 def model_gauges(models: Models) -> Iterator[ModelGauges]:

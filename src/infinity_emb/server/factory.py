@@ -46,7 +46,7 @@ def create_server(  # noqa: PLR0913 - the signature of Infinity
     """
     fastapi = require("fastapi", "server", "create_server")
     from infinity_emb.metrics import HttpMetrics  # noqa: PLC0415 - loads the web libraries
-    from infinity_emb.server.app import Application, model_gauges  # noqa: PLC0415 - as above
+    from infinity_emb.server.app import Application, model_gauges, model_measures  # noqa: PLC0415 - as above
     from infinity_emb.server.lifecycle import Lifecycle, Models  # noqa: PLC0415 - as above
     from infinity_emb.server.loading import load  # noqa: PLC0415 - as above
     from infinity_emb.server.openapi import document  # noqa: PLC0415 - as above
@@ -62,7 +62,7 @@ def create_server(  # noqa: PLR0913 - the signature of Infinity
     lifecycle = Lifecycle([args.served_model_name for args in engine_args_list])
     models = Models(lifecycle)
     metrics = HttpMetrics()
-    metrics.watch_models(lambda: model_gauges(models))
+    metrics.watch_models(lambda: model_gauges(models), lambda: model_measures(models))
     application = Application(models, settings, metrics)
 
     @contextlib.asynccontextmanager

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import uvicorn
 
 from infinity_emb.metrics import HttpMetrics
-from infinity_emb.server.app import Application, access_of, model_gauges
+from infinity_emb.server.app import Application, access_of, model_gauges, model_measures
 from infinity_emb.server.connection import BoundedProtocol
 from infinity_emb.server.lifecycle import Lifecycle, Models
 from infinity_emb.server.loading import load
@@ -61,7 +61,7 @@ class ServerProcess:
         self._lifecycle = Lifecycle(names)
         metrics = HttpMetrics()
         everything = Models(self._lifecycle)
-        metrics.watch_models(lambda: model_gauges(everything))
+        metrics.watch_models(lambda: model_gauges(everything), lambda: model_measures(everything))
         settings = HttpSettings.from_server_args(server_args)
         access = access_of(settings)
         self._applications: list[Application] = []

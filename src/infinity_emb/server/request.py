@@ -8,6 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from infinity_emb.errors import InvalidInputError
+from infinity_emb.measures import StageTimes
 from infinity_emb.types import Call
 
 if TYPE_CHECKING:
@@ -53,11 +54,12 @@ class Request:
         grant: What the key of the request may do; None if none was needed.
         native: True when the path is that of Infinity's own API.
         deadline_s: `time.monotonic()` value after which nobody waits, or None.
+        times: Where its time goes.
     """
 
     __slots__ = (
         "_query", "body", "deadline_s", "dialect", "grant", "headers", "method", "native", "params", "path", "receive",
-        "request_id",
+        "request_id", "times",
     )  # fmt: skip
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
@@ -72,6 +74,7 @@ class Request:
         self.params: dict[str, str] = {}
         self.body = b""
         self.deadline_s: float | None = None
+        self.times = StageTimes()
         self._query: bytes = scope.get("query_string", b"")
 
     @property
@@ -98,7 +101,7 @@ class Request:
 
     def call(self) -> Call:
         """Circumstances of this request for the engine."""
-        return Call(deadline_s=self.deadline_s, request_id=self.request_id)
+        return Call(deadline_s=self.deadline_s, request_id=self.request_id, times=self.times)
 
 
 def _given_id(raw: bytes | None) -> str:

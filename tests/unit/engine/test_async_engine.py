@@ -23,6 +23,7 @@ from infinity_emb.errors import (
     NotReadyError,
     OverloadedError,
 )
+from infinity_emb.measures import StageTimes
 from infinity_emb.types import Call, EmbedOptions, RerankReturnType, ScoreOptions
 from stub_backends import WAIT_S, Death
 
@@ -428,3 +429,23 @@ def test_a_worker_that_dies_is_replaced_and_the_engine_goes_on():
         return engine.restarts, engine.is_healthy, len(vectors)
 
     assert run_with(dummy(), use) == (1, True, 1)
+
+
+def test_where_the_time_of_a_request_went_is_told_to_who_asks():
+    call = Call(times=StageTimes())
+    before_s = time.monotonic()
+    run_with(dummy(), lambda engine: engine.embed_result(["a", "b" * 100], call=call))
+    times = call.times
+    assert times.model == "some/dummy"
+    assert before_s < times.computed_s <= time.monotonic()
+    assert 0 < times.tokenize_s + times.queue_s + times.forward_s <= times.computed_s - before_s
+
+
+def test_batches_are_counted_by_their_tokens_and_how_full_they_are():
+    async def use(engine):
+        await engine.embed_result(["abc"])
+        return engine.batch_measures()
+
+    found = run_with(dummy(model_warmup=False), use)
+    assert (sum(found.tokens.counts), found.tokens.total) == (1, 4)  # a byte is a token, after a leading one
+    assert 0 < found.fill.total <= 1

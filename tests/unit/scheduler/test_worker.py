@@ -168,6 +168,7 @@ def test_the_words_of_a_foreign_library_are_for_the_log_alone(bench_of, caplog):
     assert "ValueError" in error.message
     assert "start broke" not in error.message
     assert "start broke" in caplog.text
+    assert "start broke" in str(error.__cause__)
 
 
 def test_two_poisoned_requests_in_one_batch_each_name_their_item(bench_of):

@@ -12,7 +12,7 @@ from infinity_emb.engine.cache.disk import DiskCache
 from infinity_emb.engine.cache.entry import Entry, KeyMaker
 from infinity_emb.engine.cache.memory import MemoryCache
 from infinity_emb.engine.cache.reuse import CacheCounts, Reuse
-from infinity_emb.types import Usage
+from infinity_emb.types import Task, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from infinity_emb.backends.base import Arrays
     from infinity_emb.config.engine_args import EngineArgs
     from infinity_emb.models.features import Features
-    from infinity_emb.types import TextInput, TextOptions
+    from infinity_emb.models.spec.model import ModelSpec
+    from infinity_emb.types import ModelCard, TextInput, TextOptions
 
     Embed: TypeAlias = Callable[[list[TextInput]], Awaitable[tuple[list[Features], Arrays]]]
 
@@ -91,3 +92,13 @@ class EmbeddingCache:
     def close(self) -> None:
         """Close the file of the disk cache."""
         self._reuse.close()
+
+
+def make_cache(args: EngineArgs, card: ModelCard, spec: ModelSpec) -> EmbeddingCache | None:
+    """None unless the model embeds and the user wants vectors kept.
+
+    Raises: as `EmbeddingCache`.
+    """
+    if spec.task is not Task.EMBED or not (args.vector_cache_mb or args.vector_disk_cache_path):
+        return None
+    return EmbeddingCache(args, str(card.extra["fingerprint"]), spec.dim)

@@ -1,0 +1,68 @@
+"""Numbers that are cheap to take on the hot path: histograms as plain counters, and where a request's time went."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+STAGES = ("tokenize", "queue", "forward", "respond")
+
+
+class Histogram:
+    """How many values were at most as large as each bound. Not thread-safe: its owner has a lock or one thread.
+
+    Args:
+        bounds: Ascending.
+
+    Attributes:
+        bounds: As given.
+        counts: Values up to each bound and above the one before; the last count is of those above all bounds.
+        total: Sum of all values.
+    """
+
+    __slots__ = ("bounds", "counts", "total")
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        self.bounds = bounds
+        self.counts = [0] * (len(bounds) + 1)
+        self.total = 0.0
+
+    def observe(self, value: float) -> None:
+        """Count one value."""
+        self.counts[bisect_left(self.bounds, value)] += 1
+        self.total += value
+
+    def copy(self) -> Histogram:
+        """As it stands now."""
+        copied = Histogram(self.bounds)
+        copied.counts = list(self.counts)
+        copied.total = self.total
+        return copied
+
+
+class StageTimes:
+    """Where the time of one request went; filled on its way through the engine.
+
+    Attributes:
+        model: Served name of the model that did the work; empty until one did.
+        tokenize_s: Reading the inputs, the wait for a thread included.
+        queue_s: From admission until the first of its items began to compute.
+        forward_s: From there until the last of its items was done.
+        computed_s: `time.monotonic()` value of that moment; 0.0 until then.
+    """
+
+    __slots__ = ("computed_s", "forward_s", "model", "queue_s", "tokenize_s")
+
+    def __init__(self) -> None:
+        self.model = ""
+        self.tokenize_s = 0.0
+        self.queue_s = 0.0
+        self.forward_s = 0.0
+        self.computed_s = 0.0
+
+    def seconds(self, now_s: float) -> tuple[float, float, float, float]:
+        """In the order of `STAGES`, for a request whose answer was written by `now_s`."""
+        return self.tokenize_s, self.queue_s, self.forward_s, now_s - self.computed_s
