@@ -16,19 +16,19 @@ class Ledger:
     Attributes:
         outcomes: (kind, status) → how many; "left" is a client that hung up on purpose.
         wrong: What must not have happened.
-        slowest_s: Longest wait for an answer.
+        slowest_s: Longest wait for an answer, by kind.
     """
 
     outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
     wrong_count: int = 0
     sent: int = 0
-    slowest_s: float = 0.0
+    slowest_s: dict[str, float] = field(default_factory=dict)
 
     def answered(self, kind: str, status: int | str, took_s: float, allowed: set[int | str], text: str = "") -> None:
         """One request got one answer."""
         self.outcomes[kind, str(status)] += 1
-        self.slowest_s = max(self.slowest_s, took_s)
+        self.slowest_s[kind] = max(self.slowest_s.get(kind, 0.0), took_s)
         if status not in allowed:
             self.fault(f"{kind}: {status} after {took_s:.2f} s, allowed are {allowed}: {text[:300]}")
         if took_s > ANSWER_LIMIT_S:
@@ -52,5 +52,8 @@ class Ledger:
 
     def report(self) -> str:
         """For people."""
-        rows = [f"  {kind:12} {status:10} {count:7}" for (kind, status), count in sorted(self.outcomes.items())]
-        return "\n".join([f"{self.total} of {self.sent} requests, slowest {self.slowest_s:.2f} s", *rows])
+        rows = [
+            f"  {kind:12} {status:10} {count:7}  slowest {self.slowest_s.get(kind, 0.0):6.2f} s"
+            for (kind, status), count in sorted(self.outcomes.items())
+        ]
+        return "\n".join([f"{self.total} of {self.sent} requests", *rows])

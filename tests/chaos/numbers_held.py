@@ -16,6 +16,9 @@ class Held(NamedTuple):
     threads: int
     files: int
 
+    def __str__(self) -> str:
+        return f"{self.resident_bytes / 2**20:.1f} MiB resident, {self.threads} threads, {self.files} files"
+
 
 def held_by(pid: int) -> Held:
     """As Linux tells it."""

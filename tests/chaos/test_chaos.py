@@ -14,11 +14,14 @@ import numpy as np
 from ledger import Ledger
 from numbers_held import Held, settled
 from traffic import Traffic, body_of, vectors_of
+from work import LONG_S
 
 from tiny_tokenizers import CORPUS
 
 CLIENTS = 12
 ALLOCATOR_SLACK_BYTES = 24 * 1024 * 1024
+NOTICED_S = 3.0  # looking for a hang, and what waited in line before it
+DOWN_S = 10.0  # the model is loaded again; faults come so seldom that there is no delay before it
 WARM_UP_S = 16.0  # long enough for every kind of fault to have happened once
 
 
@@ -76,6 +79,15 @@ def ceiling_of(before: Held) -> Held:
     return Held(most_bytes, before.threads + (os.cpu_count() or 1), before.files)
 
 
+def longest_down_s(health: list[tuple[float, int]]) -> float:
+    """The longest spell in which `/health` was not 200."""
+    longest_s, since_s = 0.0, None
+    for at_s, status in health:
+        since_s = None if status == 200 else (since_s or at_s)
+        longest_s = max(longest_s, 0.0 if since_s is None else at_s - since_s)
+    return longest_s
+
+
 def gauges(url: str) -> dict[str, float]:
     lines = httpx.get(f"{url}/metrics").text.splitlines()
     rows = (line.rsplit(" ", 1) for line in lines if line and not line.startswith("#"))
@@ -105,6 +117,10 @@ def test_chaos_leaves_no_request_unanswered_no_answer_wrong_and_nothing_behind(s
             assert ledger.count(kind, status), (kind, status)
         assert ledger.count(faults.HANG, 503)
         assert {status for _, status in health} == {200, 503}  # it told when the worker hung, and recovered
+        sys.stdout.write(f"longest time without a model: {longest_down_s(health):.1f} s\n")
+        if chaos_s >= LONG_S:  # on a machine that does nothing else
+            assert ledger.slowest_s[faults.HANG] < faults.HANG_LIMIT_S + NOTICED_S
+            assert longest_down_s(health) < DOWN_S
 
         again = expected_vectors(server.url, list(right))
         assert max(float(np.abs(again[text] - right[text]).max()) for text in right) < 1e-5
@@ -112,6 +128,6 @@ def test_chaos_leaves_no_request_unanswered_no_answer_wrong_and_nothing_behind(s
         assert (left["infinity_queue_items"], left["infinity_running_items"], left["infinity_model_up"]) == (0, 0, 1)
         ceiling = ceiling_of(before)
         after = settled(server.process.pid, ceiling)
-        sys.stdout.write(f"{before}\n{after}\n")
+        sys.stdout.write(f"before: {before}\nafter:  {after}\n")
         assert all(have <= allowed for have, allowed in zip(after, ceiling, strict=True)), (after, ceiling)
         assert server.stop() == 0
