@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from infinity_emb.engine.media_face import check_modality
 from infinity_emb.errors import CapabilityError, DimensionsError, InputTooLargeError, InvalidInputError
 from infinity_emb.types import (
     ChunkResult,
@@ -81,6 +82,7 @@ class FakeEngine:
     calls: list[tuple[Any, ...]] = field(default_factory=list)
     max_client_batch_size: int = 2048
     dim: int = DIM
+    modalities: frozenset[Modality] = frozenset({Modality.TEXT})
 
     def __post_init__(self) -> None:
         self.engine_args = SimpleNamespace(
@@ -97,7 +99,7 @@ class FakeEngine:
             source="memory",
             revision=None,
             tasks=self.tasks,
-            modalities=frozenset({Modality.TEXT}),
+            modalities=self.modalities,
             backend="dummy",
             device="cpu",
             dtype="float32",
@@ -134,6 +136,14 @@ class FakeEngine:
         if options.normalize is not False:
             vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
         return EmbedResult(vectors.astype(np.float32), self._usage(inputs, options.text.truncate))
+
+    async def media_result(
+        self, sources: Sequence[Any], modality: Modality, options: EmbedOptions = _EMBED, call: Any = None
+    ) -> EmbedResult:
+        check_modality(self.card, modality)
+        self.calls.append((Task.EMBED, modality, list(sources), options, call))
+        vectors = np.stack([fake_vector(source, self.dim) for source in sources])
+        return EmbedResult(vectors, Usage(10 * len(sources)))
 
     async def rerank_result(
         self, query: str, documents: Sequence[str], options: ScoreOptions = _SCORE, call: Any = None

@@ -18,6 +18,9 @@ last_index          int64      [segments]            slot of the last token of e
 token_index         int64      [segments, longest]   slots of each text's tokens; the last one repeated
 ==================  =========  ====================  =======================================================
 
+A model that reads images or sounds (`ModelSpec.reads`) asks for the arrays of its `MediaSpec` instead, float32
+`[segments, …]`, one item a row.
+
 Arrays it gives back: `embedding` float32 `[segments, dim]`, with `norm` `[segments, 1]` (the length each vector had
 before it was divided by it) where the model ends in Normalize; or `logits` float32 `[segments, labels]`.
 Other kinds of models give `tokens` float32 `[slots, dim]`, a vector a slot, or `sparse` float32 `[rows, vocabulary]`

@@ -75,7 +75,9 @@ def identity(spec: ModelSpec, onnx_file: str | None, surroundings: Sequence[str]
     offered = [marks.of(file) for place in own_files(spec) for file in with_data([place])]
     own_code = (*map(library_version, _LIBRARIES), *source_stamps(*_SOURCES))
     everything = json.dumps(
-        [facts, spec.config, offered, onnx_file, *surroundings, *own_code], sort_keys=True, default=str
+        [facts, spec.config, str(spec.reads), offered, onnx_file, *surroundings, *own_code],
+        sort_keys=True,
+        default=str,
     )
     return hashlib.sha256(json.dumps(everything, sort_keys=True, default=str).encode()).hexdigest()[:32]
 

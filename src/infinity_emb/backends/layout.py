@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from infinity_emb.backends.base import Layout
+from infinity_emb.types import Modality
+
+if TYPE_CHECKING:
+    from infinity_emb.models.spec.model import ModelSpec
 
 CPU_BATCH_TOKENS = 512  # throughput of a CPU is flat from here on; more only adds latency
 GPU_BATCH_TOKENS = 16384
 SMALL_STEPS = (24, 48)
+
+
+def layout_of(spec: ModelSpec, batch_tokens: int, *, packed: bool) -> Layout:
+    """The layout for what a checkpoint reads; texts share rows if the model can keep them apart."""
+    if spec.reads is not Modality.TEXT:
+        return media_layout(spec.media_spec(spec.reads).positions, batch_tokens)
+    return (packed_layout if packed else padded_layout)(spec.max_length, batch_tokens)
+
+
+def media_layout(positions: int, batch_tokens: int) -> Layout:
+    """One image or sound a row, all of the same size; no row is ever added, since each costs a whole item."""
+    return Layout(widths=(positions,), batch_tokens=batch_tokens, segments_per_row=1, segment_steps=())
 
 
 def packed_layout(max_length: int, batch_tokens: int = CPU_BATCH_TOKENS) -> Layout:

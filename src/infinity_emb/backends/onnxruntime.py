@@ -10,7 +10,7 @@ import numpy as np
 from infinity_emb import extras
 from infinity_emb.backends.base import Arrays, Backend, BackendOptions, BackendReport, Layout, Pending
 from infinity_emb.backends.cores import available_cores
-from infinity_emb.backends.layout import CPU_BATCH_TOKENS, GPU_BATCH_TOKENS, packed_layout, padded_layout
+from infinity_emb.backends.layout import CPU_BATCH_TOKENS, GPU_BATCH_TOKENS, layout_of
 from infinity_emb.errors import ConfigurationError, LoadError
 from infinity_emb.models.graph import Graph, obtain_graph
 from infinity_emb.types import Device, Dtype
@@ -48,8 +48,7 @@ class OnnxRuntimeBackend(Backend):
         self._graph_inputs, self._graph_outputs = graph.inputs, graph.outputs
         on_cpu = device is Device.CPU
         best = CPU_BATCH_TOKENS if on_cpu else GPU_BATCH_TOKENS
-        make_layout = packed_layout if graph.packed else padded_layout
-        self._layout = make_layout(spec.max_length, options.extra.get("batch_tokens") or best)
+        self._layout = layout_of(spec, options.extra.get("batch_tokens") or best, packed=graph.packed)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="onnxruntime")
         self._report = BackendReport(
             device=str(device),

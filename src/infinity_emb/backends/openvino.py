@@ -12,7 +12,7 @@ from infinity_emb import extras
 from infinity_emb.backends.base import Arrays, Backend, BackendOptions, BackendReport, Layout, Pending
 from infinity_emb.backends.compiled import WORTHWHILE_BYTES, CompiledModels, Kept, identity
 from infinity_emb.backends.cores import available_cores
-from infinity_emb.backends.layout import CPU_BATCH_TOKENS, packed_layout, padded_layout
+from infinity_emb.backends.layout import CPU_BATCH_TOKENS, layout_of
 from infinity_emb.config.environment import environ
 from infinity_emb.errors import ConfigurationError, LoadError
 from infinity_emb.models.hub import HubSettings
@@ -93,8 +93,7 @@ class OpenVinoBackend(Backend):
         # two requests take turns: outputs of one are read while the other runs
         self._requests = [compiled.create_infer_request(), compiled.create_infer_request()]
         self._graph_inputs, self._graph_outputs = kept.inputs, kept.outputs
-        make_layout = packed_layout if kept.packed else padded_layout
-        self._layout = make_layout(spec.max_length, options.extra.get("batch_tokens") or CPU_BATCH_TOKENS)
+        self._layout = layout_of(spec, options.extra.get("batch_tokens") or CPU_BATCH_TOKENS, packed=kept.packed)
         self._report = BackendReport(
             device="cpu",
             dtype=dtype,

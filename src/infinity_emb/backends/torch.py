@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from infinity_emb import extras
 from infinity_emb.backends.base import Arrays, Backend, BackendOptions, BackendReport, Layout, Pending
-from infinity_emb.backends.layout import CPU_BATCH_TOKENS, GPU_BATCH_TOKENS, packed_layout, padded_layout
+from infinity_emb.backends.layout import CPU_BATCH_TOKENS, GPU_BATCH_TOKENS, layout_of
 from infinity_emb.backends.torch_device import choose_device, choose_dtype
-from infinity_emb.backends.torch_forward import PackedForward, PaddedForward, packs
+from infinity_emb.backends.torch_forward import Forward, PackedForward, PaddedForward, packs
+from infinity_emb.backends.torch_media import FeaturesForward
 from infinity_emb.backends.torch_words import make_head
 from infinity_emb.errors import LoadError, NotReadyError
 from infinity_emb.models.torch_module import load_module
-from infinity_emb.types import Dtype
+from infinity_emb.types import Dtype, Modality
 
 if TYPE_CHECKING:
     from infinity_emb.models.spec.model import ModelSpec
@@ -64,17 +65,14 @@ class TorchBackend(Backend):
         head = None if spec.classifies else make_head(torch, spec, module, self.device)  # None: logits are ready
         if spec.judge is not None:
             module = module.base_model
-        forward_type = PackedForward if packed else PaddedForward
-        self._forward: PackedForward | PaddedForward | None = forward_type(
-            torch, spec, module, compiled=options.compile
-        )
+        self._forward: Forward | None = _forward(torch, spec, module, packed=packed, compiled=options.compile)
         self._modules = head
-        needed = {**dict.fromkeys(self._forward.inputs), **dict.fromkeys(self._modules.inputs if self._modules else ())}
-        self._inputs = tuple(needed)
+        behind = self._modules.inputs if self._modules and spec.reads is Modality.TEXT else ()
+        self._inputs = tuple(dict.fromkeys((*self._forward.inputs, *behind)))
         tokens = options.extra.get("batch_tokens") or (
             GPU_BATCH_TOKENS if self.device.type == "cuda" else CPU_BATCH_TOKENS
         )
-        self._layout = (packed_layout if packed else padded_layout)(spec.max_length, tokens)
+        self._layout = layout_of(spec, tokens, packed=packed)
         self._report = BackendReport(
             device=str(self.device),
             dtype=dtype,
@@ -144,3 +142,9 @@ class TorchBackend(Backend):
         """The number of threads is kept by the thread that computes."""
         if self._threads is not None:
             self.torch.set_num_threads(self._threads)
+
+
+def _forward(torch: Any, spec: ModelSpec, module: Any, *, packed: bool, compiled: bool) -> Forward:
+    if spec.media:
+        return FeaturesForward(torch, spec, module, compiled=compiled)
+    return (PackedForward if packed else PaddedForward)(torch, spec, module, compiled=compiled)

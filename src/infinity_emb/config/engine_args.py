@@ -198,6 +198,14 @@ class EngineArgs:
     max_media_bytes: int = setting(
         33_554_432, Option(help="Largest image or sound.", section=_MEDIA, check=at_least(1))
     )
+    max_image_pixels: int = setting(
+        67_108_864,
+        Option(
+            help="Largest image, in pixels once it is decoded; a small file can hold very many.",
+            section=_MEDIA,
+            check=at_least(1),
+        ),
+    )
     media_timeout_s: float = setting(
         10.0, Option(help="Seconds for one image or sound to arrive.", section=_MEDIA, check=positive)
     )

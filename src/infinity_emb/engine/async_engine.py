@@ -17,20 +17,28 @@ from infinity_emb.engine.cache import make_cache
 from infinity_emb.engine.inputs import check_list, is_small
 from infinity_emb.engine.kinds import VERBS, KindsFace, usage_of
 from infinity_emb.engine.loader import LoadedModel, load
+from infinity_emb.engine.media_face import Towers, capabilities_of, stop_at_once
 from infinity_emb.engine.runtime import ModelRuntime
 from infinity_emb.engine.vectors import activate, check_dimensions, finish_vectors, sigmoid
 from infinity_emb.errors import (
     BackendError,
     CapabilityError,
     DeadlineExceededError,
-    InputTooLargeError,
     InvalidInputError,
     NotReadyError,
     OutOfMemoryError,
     RequestError,
 )
 from infinity_emb.models.quantize import quantize
-from infinity_emb.types import Call, EmbedOptions, EmbedResult, OverloadStatus, ScoreOptions, ScoreResult, Task
+from infinity_emb.types import (
+    Call,
+    EmbedOptions,
+    EmbedResult,
+    OverloadStatus,
+    ScoreOptions,
+    ScoreResult,
+    Task,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -104,13 +112,13 @@ class AsyncEmbeddingEngine(KindsFace):
     def is_healthy(self) -> bool:
         """Whether a request sent now can be answered."""
         runtime = self._runtime
-        return runtime is not None and runtime.alive
+        return runtime is not None and runtime.alive and (self._towers is None or self._towers.alive)
 
     @property
     def restarts(self) -> int:
         """How often a worker that died or hung was replaced since the engine started."""
         runtime = self._runtime
-        return 0 if runtime is None else runtime.restarts
+        return 0 if runtime is None else runtime.restarts + (self._towers.restarts if self._towers else 0)
 
     @property
     def cache_counts(self) -> CacheCounts | None:
@@ -119,8 +127,8 @@ class AsyncEmbeddingEngine(KindsFace):
 
     @property
     def capabilities(self) -> set[str]:
-        """What it can do: `embed`, `rerank` or `classify`."""
-        return {task.value for task in self._model.card.tasks}
+        """What it can do: `embed`, `rerank` or `classify`; `image_embed` and `audio_embed` where it reads these."""
+        return set(capabilities_of(self._model.card))
 
     async def astart(self) -> None:
         """Begin to serve. Does nothing if it runs already; may follow `astop`."""
@@ -146,16 +154,18 @@ class AsyncEmbeddingEngine(KindsFace):
                 hang_limit_s=args.hang_limit_s,
             )
             runtime.start()
+            towers = Towers(model.towers, args)
             try:
                 if args.model_warmup:
                     runtime.warm_up(model.spec.max_length)
+                towers.start(warm=args.model_warmup)
             except BaseException:
                 runtime.stop(0.0)
                 raise
             # An engine that is dropped, or still runs when the process ends, must not leave threads in native code.
-            self._finalizer = weakref.finalize(self, runtime.stop, 0.0)
+            self._finalizer = weakref.finalize(self, stop_at_once, runtime, towers)
             self._preprocessing = ThreadPoolExecutor(PREPROCESS_THREADS, thread_name_prefix="infinity-preprocess")
-            self._runtime = runtime
+            self._runtime, self._towers = runtime, towers
 
     def stop(self, grace_s: float = STOP_GRACE_S) -> None:
         """`astop` for a thread without an event loop."""
@@ -168,6 +178,9 @@ class AsyncEmbeddingEngine(KindsFace):
             states, self._token_states = self._token_states, None
             if states is not None:
                 states.stop(grace_s)
+            towers, self._towers = self._towers, None
+            if towers is not None:
+                self._model = replace(self._model, towers=towers.stop(grace_s))
             ended = runtime.stop(grace_s)
             pool.shutdown(wait=True)
             backends = runtime.backends
@@ -366,16 +379,7 @@ class AsyncEmbeddingEngine(KindsFace):
             raise _NotStartedError(
                 "The engine is not running; start it with `await engine.astart()` or `async with engine:`."
             )
-        check_list(inputs)
-        if not inputs:
-            raise InvalidInputError("The list of inputs is empty; send at least one.", param="input")
-        limit = self.engine_args.max_client_batch_size
-        if len(inputs) > limit:
-            raise InputTooLargeError(
-                f"{len(inputs)} inputs in one request; at most {limit} are allowed. Send several smaller requests, or "
-                "raise --max-client-batch-size.",
-                param="input",
-            )
+        check_list(inputs, self.engine_args.max_client_batch_size)
         return inputs
 
     async def _compute(

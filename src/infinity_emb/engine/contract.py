@@ -5,8 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from infinity_emb.errors import CapabilityError
-from infinity_emb.types import ClassifyReturnElement, EmbeddingDtype, EmbedOptions, RerankReturnType, ScoreOptions
+from infinity_emb.types import (
+    ClassifyReturnElement,
+    EmbeddingDtype,
+    EmbedOptions,
+    Modality,
+    RerankReturnType,
+    ScoreOptions,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,20 +95,16 @@ class ContractFace(ABC):
     async def image_embed(
         self, *, images: list[Any], matryoshka_dim: int | None = None
     ) -> tuple[list[NDArray[Any]], int]:
-        """Raises `CapabilityError`: the model reads no images."""
-        raise self._no_modality("images", len(images), matryoshka_dim)
+        """Vectors `[dim]` of each image (a URL, the bytes of a file, or a `PIL.Image`), and what they cost."""
+        return await self._embed_media(Modality.IMAGE, images, matryoshka_dim)
 
     async def audio_embed(
         self, *, audios: list[Any], matryoshka_dim: int | None = None
     ) -> tuple[list[NDArray[Any]], int]:
-        """Raises `CapabilityError`: the model reads no audio."""
-        raise self._no_modality("audio", len(audios), matryoshka_dim)
+        """Vectors `[dim]` of each sound (a URL, or the bytes of a file), and what they cost."""
+        return await self._embed_media(Modality.AUDIO, audios, matryoshka_dim)
 
-    def _no_modality(self, wanted: str, count: int, dimensions: int | None) -> CapabilityError:
-        card = self.card
-        offered = ", ".join(sorted(modality.value for modality in card.modalities))
-        return CapabilityError(
-            f"The model {card.served_name!r} cannot read {wanted} ({count} sent, dimensions {dimensions}); "
-            f"it reads: {offered}, and offers: {', '.join(sorted(task.value for task in card.tasks))}.",
-            param="modality",
-        )
+    @abstractmethod
+    async def _embed_media(
+        self, modality: Modality, sources: list[Any], dimensions: int | None
+    ) -> tuple[list[NDArray[Any]], int]: ...

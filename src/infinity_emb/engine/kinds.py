@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from infinity_emb.engine.chunking import average_pieces, check_late_chunking, embed_spans
-from infinity_emb.engine.contract import ContractFace
 from infinity_emb.engine.late import finish_tokens, score_late
+from infinity_emb.engine.media_face import MediaFace
 from infinity_emb.engine.muvera import encode_fixed
 from infinity_emb.engine.token_states import TokenStates, token_view
 from infinity_emb.engine.vectors import check_dimensions, finish_vectors, sigmoid
@@ -34,9 +34,7 @@ from infinity_emb.types import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from infinity_emb.backends.base import Arrays
     from infinity_emb.engine.loader import LoadedModel
-    from infinity_emb.engine.runtime import ModelRuntime
     from infinity_emb.models.features import Features
     from infinity_emb.types import Call, FloatArray, TextInput
 
@@ -51,7 +49,7 @@ VERBS = {
 }
 
 
-class KindsFace(ContractFace):
+class KindsFace(MediaFace):
     """The methods of `AsyncEmbeddingEngine` for models and results of other kinds."""
 
     _model: LoadedModel
@@ -62,11 +60,6 @@ class KindsFace(ContractFace):
     async def _preprocess(
         self, inputs: Sequence[Any], make: Callable[[], list[Features]], call: Call | None
     ) -> list[Features]: ...
-
-    @abstractmethod
-    async def _compute(
-        self, features: list[Features], call: Call | None, runtime: ModelRuntime | None = None
-    ) -> Arrays: ...
 
     @abstractmethod
     def _require(self, task: Task) -> None: ...
@@ -107,6 +100,11 @@ class KindsFace(ContractFace):
         spec = self._model.spec
         if spec.late is None:
             self._require(Task.EMBED)
+        if spec.media:
+            raise CapabilityError(
+                f"The model {self.card.served_name!r} gives one vector a text; it has no vectors of single tokens.",
+                param="model",
+            )
         features = await self._preprocess(inputs, lambda: self._model.preprocessor.texts(inputs, options.text), call)
         tokens = await self._tokens(features, call)
         vectors = finish_tokens(tokens, features, spec, options.text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,13 +17,16 @@ from infinity_emb.engine.deterministic import DeterministicBackend
 from infinity_emb.engine.fidelity.check import SelfCheck
 from infinity_emb.engine.fidelity.choice import attempts_of, choose
 from infinity_emb.engine.fidelity.record import Records
+from infinity_emb.engine.tower import LoadedTower
 from infinity_emb.errors import LoadError
 from infinity_emb.models.dummy import DummyPreprocessor, dummy_spec
 from infinity_emb.models.fingerprint import Fingerprints
 from infinity_emb.models.hub import HubSettings, Wanted, resolve
 from infinity_emb.models.preprocess.choice import make_preprocessor
+from infinity_emb.models.preprocess.media import MediaLimits, make_media_preprocessor
 from infinity_emb.models.spec import read_spec
-from infinity_emb.types import InferenceEngine, Modality, ModelCard, Task
+from infinity_emb.models.spec.joint import media_view
+from infinity_emb.types import InferenceEngine, ModelCard, Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,8 +35,10 @@ if TYPE_CHECKING:
     from infinity_emb.config.engine_args import EngineArgs
     from infinity_emb.engine.fidelity.check import Attempt
     from infinity_emb.engine.fidelity.choice import Chosen
+    from infinity_emb.models.preprocess.media import MediaPreprocessor
     from infinity_emb.models.preprocess.text import TextPreprocessor
     from infinity_emb.models.spec.model import ModelSpec
+    from infinity_emb.types import Modality
 
 # Kinds of results that the self-check compares; the others are computed in what a backend takes by itself.
 MEASURED = frozenset({Task.EMBED, Task.RERANK, Task.CLASSIFY})
@@ -48,6 +53,7 @@ class LoadedModel:
         preprocessor: Reads its inputs.
         backends: One a replica.
         card: What it says about itself.
+        towers: What it reads beside text.
         renew: Loads the backend of one replica (by number) again, or of another view of the checkpoint.
     """
 
@@ -56,10 +62,13 @@ class LoadedModel:
     backends: tuple[Backend, ...]
     card: ModelCard
     renew: Callable[..., Backend]
+    towers: dict[Modality, LoadedTower] = field(default_factory=dict)
 
     def close(self) -> None:
         """Give memory and devices back."""
         _close(self.backends)
+        for tower in self.towers.values():
+            _close(tower.backends)
 
 
 def load(args: EngineArgs) -> LoadedModel:
@@ -87,6 +96,8 @@ def load(args: EngineArgs) -> LoadedModel:
         )
         spec = read_spec(checkpoint, task=args.task, pooling=args.pooling_method, allow_pickle=args.allow_pickle)
         preprocessor = make_preprocessor(spec)
+    limits = MediaLimits(pixels=args.max_image_pixels)
+    readers = {media.modality: make_media_preprocessor(media, limits) for media in spec.media}
     options = _replica_options(args, engine)
     folder = options[0].cache_folder or HubSettings.from_environment(environ()).cache_folder
     fingerprints = Fingerprints(spec, folder / "hashes", args.onnx_file)
@@ -115,7 +126,27 @@ def load(args: EngineArgs) -> LoadedModel:
         _close(chosen.backends)
         raise _other_fingerprint(args, fingerprint)
     card = _card(args, spec, chosen, fingerprint, time.perf_counter() - started_s)
-    return LoadedModel(spec, preprocessor, chosen.backends, card, partial(renewed, chosen.attempt))
+    renew = partial(renewed, chosen.attempt)
+    return LoadedModel(spec, preprocessor, chosen.backends, card, renew, _load_towers(readers, spec, chosen, renew))
+
+
+def _load_towers(
+    readers: dict[Modality, MediaPreprocessor], spec: ModelSpec, chosen: Chosen, renew: Callable[..., Backend]
+) -> dict[Modality, LoadedTower]:
+    """The backends of what is read beside text, in the number format that was chosen for text."""
+    towers: dict[Modality, LoadedTower] = {}
+    try:
+        for modality, reader in readers.items():
+            view = media_view(spec, modality)
+            load_view = partial(renew, other=view)
+            backends = tuple(load_view(number) for number in range(len(chosen.backends)))
+            towers[modality] = LoadedTower(view, reader, backends, load_view)
+    except BaseException:
+        _close(chosen.backends)
+        for tower in towers.values():
+            _close(tower.backends)
+        raise
+    return towers
 
 
 def _close(backends: tuple[Backend, ...]) -> None:
@@ -168,7 +199,7 @@ def _card(args: EngineArgs, spec: ModelSpec, chosen: Chosen, fingerprint: str, l
         source=spec.checkpoint.source,
         revision=spec.checkpoint.revision,
         tasks=frozenset({spec.task, *([Task.RERANK] if spec.late else [])}),
-        modalities=frozenset({Modality.TEXT}),
+        modalities=spec.modalities,
         backend=backends[0].name,
         device=report.device,
         dtype=str(report.dtype),

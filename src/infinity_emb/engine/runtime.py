@@ -177,16 +177,19 @@ class ModelRuntime:
         Raises:
             LoadError: The model cannot compute.
         """
+        for length, count in ((min(8, longest), 1), (min(16, longest), 4)):
+            self._warm_up([Features(np.ones(length, np.int64))] * count)
+
+    def warm_up_on(self, item: Features) -> None:
+        """As `warm_up`, for a model whose items are all of one size."""
+        self._warm_up([item])
+
+    def _warm_up(self, items: list[Features]) -> None:
         try:
-            self._compute_once(longest)
+            self.compute_blocking(items, Call(priority=Priority.INTERACTIVE))
         except (BackendError, OutOfMemoryError) as error:
             reason = error if error.__cause__ is None else error.__cause__
-            raise LoadError(f"The model is loaded, but cannot compute a first text: {reason}") from error
-
-    def _compute_once(self, longest: int) -> None:
-        for length, count in ((min(8, longest), 1), (min(16, longest), 4)):
-            ids = np.ones(length, np.int64)
-            self.compute_blocking([Features(ids)] * count, Call(priority=Priority.INTERACTIVE))
+            raise LoadError(f"The model is loaded, but cannot compute a first input: {reason}") from error
 
     def _renewed(self, number: int, renew: Callable[[int], Backend]) -> Runner:
         self._backends[number] = renew(number)

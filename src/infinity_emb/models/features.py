@@ -15,12 +15,14 @@ class Features:
     """One input, ready to be packed into a batch.
 
     Attributes:
-        token_ids: Int64 array `[tokens]`, special tokens included, no padding, already truncated.
+        token_ids: Int64 array `[tokens]`, special tokens included, no padding, already truncated. Of an image or sound
+            they are zeros: their number is what it costs.
         type_ids: Int64 array `[tokens]`, or None where all are 0.
         prompt_tokens: Leading tokens that belong to the prompt (special tokens at the front included);
             0 if there is no prompt or pooling includes it.
         truncated: True if the input was cut.
         unseen_tokens: Trailing tokens that see the others but are seen by none (a query filled up).
+        arrays: What the model reads of an image or sound, by name; None for text.
     """
 
     token_ids: NDArray[np.int64]
@@ -28,6 +30,7 @@ class Features:
     prompt_tokens: int = 0
     truncated: bool = False
     unseen_tokens: int = 0
+    arrays: dict[str, NDArray[np.float32]] | None = None
 
     @property
     def cost(self) -> int:

@@ -30,7 +30,9 @@ _TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
 # What config.json and tokenizer_config.json say about their own history.
 _IDLE_KEYS = frozenset({"transformers_version", "torch_dtype", "dtype", "use_cache", "name_or_path", "architectures"})
 # Fields of the specification that name places, or are facts for people.
-_IDLE_FIELDS = frozenset({"checkpoint", "folder", "config", "weights", "notes", "architecture", "similarity_fn"})
+_IDLE_FIELDS = frozenset(
+    {"checkpoint", "folder", "config", "weights", "notes", "architecture", "similarity_fn", "reads"}
+)
 
 
 class Fingerprints:
@@ -134,7 +136,7 @@ def checkpoint_facts(spec: ModelSpec, hashes: FileHashes | FileMarks, onnx_file:
     facts: dict[str, Any] = {
         field.name: _plain(getattr(spec, field.name), hashes)
         for field in fields(spec)
-        if field.name not in _IDLE_FIELDS
+        if field.name not in _IDLE_FIELDS and not (field.name == "media" and not spec.media)
     }
     facts["config"] = _without_history(spec.config)
     facts["weights"] = [hashes.of(file) for file in _weights(spec, onnx_file)]

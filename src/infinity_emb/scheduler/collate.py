@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from infinity_emb.backends.base import Arrays, Layout
+    from infinity_emb.models.features import Features
     from infinity_emb.scheduler.batch import Batch
 
 
@@ -31,6 +32,10 @@ class Collator:
     def __call__(self, batch: Batch) -> Arrays:
         """Arrays of one batch; nothing in them is shared with earlier ones."""
         features = [request.items[position] for request, position in batch.entries]
+        return self._rows(batch, features) if features[0].arrays is None else self._stacked(features)
+
+    def _rows(self, batch: Batch, features: list[Features]) -> Arrays:
+        """Texts in rows of token slots."""
         lengths = np.array([len(item.token_ids) for item in features])
         starts = np.array(batch.starts)
         text_offsets = np.cumsum(lengths) - lengths
@@ -63,6 +68,10 @@ class Collator:
             else:
                 arrays[name] = self._weights(name, batch, slots, positions, lengths)
         return arrays
+
+    def _stacked(self, features: list[Features]) -> Arrays:
+        """Images or sounds: one array a name, with an axis of items in front."""
+        return {name: np.stack([item.arrays[name] for item in features if item.arrays]) for name in self._inputs}
 
     def _segments(self, count: int) -> int:
         return next((step for step in self._steps if step >= count), count)

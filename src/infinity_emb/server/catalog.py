@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
+from infinity_emb.engine.media_face import capabilities_of
 from infinity_emb.server.errors import ModelRouteNotFoundError
 from infinity_emb.server.response import json_response
-from infinity_emb.types import Modality, Task
+from infinity_emb.types import Task
 
 if TYPE_CHECKING:
     from infinity_emb.engine.async_engine import AsyncEmbeddingEngine
@@ -55,7 +56,7 @@ def model_entry(engine: AsyncEmbeddingEngine) -> dict[str, Any]:
             "results_pending": status.results_absolute,
             "batch_size": card.batch_size,
         },
-        "capabilities": capabilities(engine),
+        "capabilities": capabilities_of(card),
         "root": card.model_id,
         "revision": card.revision,
         "source": card.source,
@@ -73,15 +74,6 @@ def model_entry(engine: AsyncEmbeddingEngine) -> dict[str, Any]:
         "fingerprint": card.extra.get("fingerprint"),
         "details": card.extra,
     }
-
-
-def capabilities(engine: AsyncEmbeddingEngine) -> list[str]:
-    """Infinity's words: embed, rerank, classify, image_embed, audio_embed."""
-    card = engine.card
-    words = [task.value for task in Task if task in card.tasks]
-    if Task.EMBED in card.tasks:
-        words += [f"{modality.value}_embed" for modality in Modality if modality in card.modalities]
-    return [word for word in words if word != "text_embed"]
 
 
 def _cohere_entry(engine: AsyncEmbeddingEngine) -> dict[str, Any]:

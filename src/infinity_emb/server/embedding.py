@@ -6,12 +6,9 @@ import base64
 import binascii
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
-from infinity_emb.errors import CapabilityError
 from infinity_emb.server.options import embed_options, output_form
 from infinity_emb.server.vectors import finished
-from infinity_emb.types import EmbedResult, Modality, Task, Usage
+from infinity_emb.types import Modality, Task
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,7 +20,7 @@ if TYPE_CHECKING:
     from infinity_emb.server.request import Request
     from infinity_emb.server.response import Headers
     from infinity_emb.server.serving import Serving
-    from infinity_emb.types import EmbedOptions
+    from infinity_emb.types import EmbedResult, TextInput, Usage
 
 
 class Embedded(NamedTuple):
@@ -69,7 +66,8 @@ async def embed(request: Request, serving: Serving, fields: EmbedFields, inputs:
     if inputs.modality is Modality.TEXT:
         result = await engine.embed_result(inputs.items, options, request.call())
     else:
-        result = await _embed_media(engine, inputs, options)
+        sources = [_media_source(item) for item in inputs.items]
+        result = await engine.media_result(sources, inputs.modality, options, request.call())
     vectors = finished(result, form.dtype, engine)
     usage = result.usage
     serving.metrics.record_work(
@@ -103,26 +101,9 @@ def fingerprint_headers(engine: AsyncEmbeddingEngine) -> Headers:
     return [(b"x-model-fingerprint", str(fingerprint).encode())] if fingerprint else []
 
 
-async def _embed_media(engine: AsyncEmbeddingEngine, inputs: Inputs, options: EmbedOptions) -> EmbedResult:
-    """Images and sounds; a model that cannot read them is named with what it can."""
-    card = engine.card
-    if inputs.modality not in card.modalities or Task.EMBED not in card.tasks:
-        offered = ", ".join(sorted(f"{task.value} {kind.value}" for task in card.tasks for kind in card.modalities))
-        raise CapabilityError(
-            f"The model {card.served_name!r} cannot embed {inputs.modality.value}; it offers: {offered}.",
-            param="modality",
-        )
-    sources = [_media_source(item) for item in inputs.items if isinstance(item, str)]
-    if inputs.modality is Modality.IMAGE:
-        vectors, tokens = await engine.image_embed(images=sources, matryoshka_dim=options.dimensions)
-    else:
-        vectors, tokens = await engine.audio_embed(audios=sources, matryoshka_dim=options.dimensions)
-    return EmbedResult(np.stack(vectors), Usage(tokens))
-
-
-def _media_source(item: str) -> str | bytes:
+def _media_source(item: TextInput) -> Any:
     """A URL or data URI as it is; anything else is tried as bare base64, which some clients send."""
-    if item[:5].lower() == "data:" or "://" in item[:16]:
+    if not isinstance(item, str) or item[:5].lower() == "data:" or "://" in item[:16]:
         return item
     try:
         return base64.b64decode(item, validate=True)

@@ -78,6 +78,7 @@ PER_MODEL = [
     Row("media-urls", "media_urls", "public", ("any", "none"), ("any", "none"), "private"),
     Row("media-hosts", "media_hosts", (), ("a.test,.b.test", "c.test"), (("a.test", ".b.test"), ("c.test",)), None),
     Row("max-media-bytes", "max_media_bytes", 33_554_432, ("10", "20"), (10, 20), "0"),
+    Row("max-image-pixels", "max_image_pixels", 67_108_864, ("10", "20"), (10, 20), "0"),
     Row("media-timeout-s", "media_timeout_s", 10.0, ("2.5", "60"), (2.5, 60.0), "-1"),
 ]
 

@@ -62,7 +62,7 @@ def compute_reference(spec: ModelSpec, options: BackendOptions, items: Sequence[
         _log.warning("no self-check: a float32 copy of the weights would take too much of this machine's memory")
         return None
     if not tail.has_tail(spec):
-        return _whole(spec, options, items) if spec.labels else None
+        return _whole(spec, options, items) if spec.labels or spec.media else None
     bare = replace(spec, task=Task.EMBED, modules=(), labels=())  # a backend without modules returns token states
     for engine, backend in _open(bare, options):
         try:
@@ -78,10 +78,11 @@ def compute_reference(spec: ModelSpec, options: BackendOptions, items: Sequence[
 
 
 def _whole(spec: ModelSpec, options: BackendOptions, items: Sequence[Features]) -> Reference | None:
-    """Logits of a head that is not written in NumPy: from the graph, but in float32 and alone."""
+    """Results of a head that is not written in NumPy: from the graph, but in float32 and alone."""
+    output = "logits" if spec.labels else "embedding"
     for engine, backend in _open(spec, options):
         try:
-            rows = [_alone(backend, item)["logits"][0].astype(np.float64) for item in items]
+            rows = [_alone(backend, item)[output][0].astype(np.float64) for item in items]
         finally:
             backend.close()
         return Reference(np.stack(rows), f"{engine} float32, one text a row")

@@ -32,19 +32,21 @@ class MediaFetcher:
         self._network = network or Network()
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="infinity-media")
 
-    async def fetch(self, urls: Sequence[str], kind: str) -> list[Media]:
+    async def fetch(self, urls: Sequence[str], kind: str, places: Sequence[int] | None = None) -> list[Media]:
         """The files, in the order of the URLs. The first one that fails ends the others.
 
         Args:
             urls: http, https or data.
             kind: `image` or `audio`.
+            places: Of the URLs among the items of the request; None is their own order.
 
         Raises:
             MediaRefusedError: `item_index` says which one failed, `refusal` why.
         """
         budget = _Budget(self._policy)
         loop = asyncio.get_running_loop()
-        work = [loop.run_in_executor(self._pool, self._one, index, url, kind, budget) for index, url in enumerate(urls)]
+        items = zip(range(len(urls)) if places is None else places, urls, strict=True)
+        work = [loop.run_in_executor(self._pool, self._one, index, url, kind, budget) for index, url in items]
         try:
             return list(await asyncio.gather(*work))
         finally:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from infinity_emb.errors import CheckpointError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from infinity_emb.models.graph.builder import GraphBuilder
+    from infinity_emb.types import Modality
 
 Config: TypeAlias = "dict[str, Any]"
 Encode: TypeAlias = "Callable[[GraphBuilder, Config], str]"
@@ -31,6 +32,17 @@ class Architecture:
     encode: Encode
     score: Score | None
     prefixes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JointArchitecture:
+    """One family of checkpoints that put several modalities into one space.
+
+    Attributes:
+        towers: What is read → `(builder, config) -> vectors`, float32 `[segments, dim]`, not yet of unit length.
+    """
+
+    towers: Mapping[Modality, Encode]
 
 
 def require_config(config: Config, name: str) -> Any:

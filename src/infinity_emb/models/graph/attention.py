@@ -90,12 +90,18 @@ class SegmentAttention:
         builder: Of the graph.
         heads: Their number and size.
         mask: Added to the scores; `[rows, 1 or heads, width, width]`, a bias that all layers share included.
+            None: every state of a row sees all of it.
+        width: States of a row, where all rows have the same number; None: as many as `input_ids` has.
     """
 
-    def __init__(self, builder: GraphBuilder, heads: Heads, mask: str) -> None:
+    def __init__(self, builder: GraphBuilder, heads: Heads, mask: str | None, width: int | None = None) -> None:
         self._builder = builder
         self.heads = heads
         self._mask = mask
+        if width is not None:
+            self._split = builder.ints(-1, width, heads.count, heads.size)
+            self._split_keys = builder.ints(-1, width, heads.key_count, heads.size)
+            return
         shape = builder.node("Shape", [builder.input("input_ids")])
         self._split = builder.node("Concat", [shape, builder.ints(heads.count, heads.size)], axis=0)
         self._split_keys = self._split
@@ -128,7 +134,9 @@ class SegmentAttention:
         scores = self._ungroup(builder.node("MatMul", [self._group(queries), keys]))
         if bias is not None:
             scores = builder.node("Add", [scores, bias])
-        weights = builder.node("Softmax", [builder.node("Add", [scores, self._mask])], axis=-1)
+        if self._mask is not None:
+            scores = builder.node("Add", [scores, self._mask])
+        weights = builder.node("Softmax", [scores], axis=-1)
         context = self._ungroup(builder.node("MatMul", [self._group(weights), values]))
         merged = builder.node("Transpose", [context], perm=[0, 2, 1, 3])
         return builder.node("Reshape", [merged, builder.ints(-1, heads.hidden_size)])

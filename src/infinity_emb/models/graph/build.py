@@ -9,7 +9,7 @@ from infinity_emb.errors import CheckpointError
 from infinity_emb.models.graph.architecture import check_config
 from infinity_emb.models.graph.builder import GraphBuilder
 from infinity_emb.models.graph.heads import apply_modules, token_vectors
-from infinity_emb.models.graph.registry import architecture
+from infinity_emb.models.graph.registry import architecture, joint_architecture
 from infinity_emb.models.graph.tensors import Tensors
 from infinity_emb.models.graph.words import answer_logit, sparse_weights
 from infinity_emb.types import Task
@@ -34,6 +34,10 @@ def build_graph(spec: ModelSpec) -> Graph:
     """
     for field, known in _EVERYWHERE.items():
         check_config(spec.config, field, *known)
+    if spec.media:
+        builder = GraphBuilder(Tensors(spec.weights), longest=spec.max_length)
+        vectors = joint_architecture(spec.model_type).towers[spec.reads](builder, spec.config)
+        return builder.finish(apply_modules(builder, spec, vectors))
     family = architecture(spec.model_type, spec.config)
     expansion = spec.late.expansion if spec.late else None
     hides = expansion is not None and not expansion.attend

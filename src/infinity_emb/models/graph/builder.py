@@ -63,12 +63,18 @@ class GraphBuilder:
         self._weights: dict[str, tuple[Location, Weight]] = {}
         self._casts: dict[str, str] = {}
         self._inputs: dict[str, None] = {}
+        self._media: dict[str, tuple[int, ...]] = {}
         self._count = 0
 
     def input(self, name: str) -> str:
         """Ask for one of the arrays of `INPUTS`."""
         self._inputs[name] = None
         return name
+
+    def media(self, name: str, shape: tuple[int, ...]) -> str:
+        """Ask for an array of images or sounds: float32 `[segments, *shape]`."""
+        self._media[name] = shape
+        return self.input(name)
 
     def node(self, operator: str, inputs: list[str], **attributes: Any) -> str:
         """Add one operator with one output."""
@@ -176,9 +182,11 @@ class GraphBuilder:
             return self.node(SIMPLE_ACTIVATIONS[name], [value])
         if name in {"silu", "swish"}:
             return self.node("Mul", [value, self.node("Sigmoid", [value])])
+        if name == "quick_gelu":
+            return self.node("Mul", [value, self.node("Sigmoid", [self.node("Mul", [value, self.number(1.702)])])])
         if name in {"identity", "linear"}:
             return value
-        known = sorted([*GELU_NAMES, *SIMPLE_ACTIVATIONS, "silu", "swish", "identity", "linear"])
+        known = sorted([*GELU_NAMES, *SIMPLE_ACTIVATIONS, "silu", "swish", "quick_gelu", "identity", "linear"])
         raise CheckpointError(
             f"The activation {name!r} is not supported by the graph builder; known are {', '.join(known)}. "
             "Use --engine torch for this model.",
@@ -209,7 +217,7 @@ class GraphBuilder:
         """Close the graph; `results` is output name → (value, width of a row)."""
         for output, (value, _) in results.items():
             self._nodes.append(helper.make_node("Identity", [value], [output], name=output))
-        inputs = [helper.make_tensor_value_info(name, *_symbolic(name)) for name in self._inputs]
+        inputs = [helper.make_tensor_value_info(name, *self._described(name)) for name in self._inputs]
         outputs = [
             helper.make_tensor_value_info(output, TensorProto.FLOAT, [ROWS.get(output, "segments"), width])
             for output, (_, width) in results.items()
@@ -228,15 +236,16 @@ class GraphBuilder:
             outputs=tuple(results),
         )
 
+    def _described(self, name: str) -> tuple[int, list[str | int]]:
+        if name in self._media:
+            return TensorProto.FLOAT, ["segments", *self._media[name]]
+        dtype, shape = INPUTS[name]
+        return dtype, list(shape)
+
 
 def attention_scale(head_size: int) -> float:
     """`1/√d`, Vaswani et al. 2017, equation 1."""
     return 1.0 / math.sqrt(head_size)
-
-
-def _symbolic(name: str) -> tuple[int, list[str]]:
-    dtype, shape = INPUTS[name]
-    return dtype, list(shape)
 
 
 def _external(name: str, location: Location, weight: Weight) -> onnx.TensorProto:

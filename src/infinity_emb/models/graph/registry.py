@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from infinity_emb.errors import CheckpointError
 
 if TYPE_CHECKING:
-    from infinity_emb.models.graph.architecture import Architecture, Config
+    from infinity_emb.models.graph.architecture import Architecture, Config, JointArchitecture
 
 _PACKAGE = "infinity_emb.models.graph"
 _ARCHITECTURES: dict[str, str] = {
@@ -36,6 +36,10 @@ _ARCHITECTURES: dict[str, str] = {
     "t5": f"{_PACKAGE}.t5:T5",
     "xlm-roberta": f"{_PACKAGE}.xlm_roberta:XLM_ROBERTA",
 }
+# The same for models that read media beside text.
+_JOINT: dict[str, str] = {
+    "clip": f"{_PACKAGE}.clip:CLIP",
+}
 # (model_type, field of config.json, its value) → another architecture that goes by the same model_type
 _VARIANTS: dict[tuple[str, str, str], str] = {
     ("bert", "position_embedding_type", "alibi"): f"{_PACKAGE}.jina_bert:JINA_BERT",
@@ -44,12 +48,12 @@ _VARIANTS: dict[tuple[str, str, str], str] = {
 
 def has_builder(model_type: str) -> bool:
     """Whether a graph can be built without torch."""
-    return model_type in _ARCHITECTURES
+    return model_type in _ARCHITECTURES or model_type in _JOINT
 
 
 def supported_model_types() -> tuple[str, ...]:
     """Every `model_type` with a builder."""
-    return tuple(sorted(_ARCHITECTURES))
+    return tuple(sorted({*_ARCHITECTURES, *_JOINT}))
 
 
 def architecture(model_type: str, config: Config) -> Architecture:
@@ -64,6 +68,16 @@ def architecture(model_type: str, config: Config) -> Architecture:
     for (name, field, value), variant in _VARIANTS.items():
         if name == model_type and config.get(field) == value:
             target = variant
-    module, _, attribute = target.partition(":")
-    found: Architecture = getattr(importlib.import_module(module), attribute)
+    found: Architecture = _load(target)
     return found
+
+
+def joint_architecture(model_type: str) -> JointArchitecture:
+    """Load an architecture that reads media; the caller knows that there is one."""
+    found: JointArchitecture = _load(_JOINT[model_type])
+    return found
+
+
+def _load(target: str) -> Any:
+    module, _, attribute = target.partition(":")
+    return getattr(importlib.import_module(module), attribute)

@@ -20,6 +20,13 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("infinity_emb")
 
+# Fields of the specification whose graphs only our own builders write.
+_OWN_KINDS = {
+    "judge": "reranks as a language model",
+    "sparse": "is a sparse encoder",
+    "media": "reads media beside text",
+}
+
 
 def obtain_graph(
     spec: ModelSpec, *, onnx_file: str | None = None, cache_folder: Path | None = None
@@ -58,10 +65,10 @@ def obtain_graph(
 
 
 def _check_foreign(spec: ModelSpec) -> None:
-    """Refuse what only our own builders write: heads that speak in words, and attention that hides a filling."""
+    """Refuse what only our own builders write: heads that speak in words, hidden fillings, several modalities."""
     expansion = spec.late.expansion if spec.late else None
     hides = expansion is not None and not expansion.attend
-    kind = "reranks as a language model" if spec.judge else "is a sparse encoder" if spec.sparse else ""
+    kind = next((words for found, words in _OWN_KINDS.items() if getattr(spec, found)), "")
     if kind or hides:
         raise CheckpointError(
             f"{spec.checkpoint.model_id} {kind or 'fills queries up with tokens that are not seen'}; that needs a "

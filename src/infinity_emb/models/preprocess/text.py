@@ -15,6 +15,7 @@ from infinity_emb.models.preprocess.surviving import Kept, SurvivingEncoder
 from infinity_emb.models.preprocess.template import Window, learn_pair, learn_single
 from infinity_emb.models.preprocess.token_ids import read_token_ids
 from infinity_emb.models.preprocess.tokenizer_file import load_settings, load_tokenizer, reads_types
+from infinity_emb.models.spec.towers import text_config
 from infinity_emb.types import DEFAULT_TEXT_OPTIONS, TextOptions
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class TextPreprocessor:
     def __init__(self, spec: ModelSpec) -> None:
         self._spec = spec
         tokenizer = load_tokenizer(spec)
-        rows = spec.config.get("vocab_size")
+        rows = text_config(spec.config).get("vocab_size")
         self._encoder = Encoder(tokenizer, rows if isinstance(rows, int) and rows > 0 else tokenizer.get_vocab_size())
         self._surviving = SurvivingEncoder(self._encoder)
         typed = reads_types(spec.config, load_settings(spec.folder))

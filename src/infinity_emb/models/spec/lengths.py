@@ -24,7 +24,7 @@ OFFSET_POSITIONS = frozenset(
 )
 # Learned positions from 0: a longer input would read past the table.
 PLAIN_POSITIONS = frozenset(
-    {"albert", "bert", "convbert", "distilbert", "electra", "ernie", "gpt2", "mobilebert", "nystromformer"}
+    {"albert", "bert", "clip", "convbert", "distilbert", "electra", "ernie", "gpt2", "mobilebert", "nystromformer"}
 )
 FALLBACK_TOKENS = 512
 _NO_LIMIT = 10**9  # tokenizers write 1e30 for "none"

@@ -6,7 +6,7 @@ import enum
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from infinity_emb.types import Task
+from infinity_emb.types import Modality, Task
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from infinity_emb.models.hub.checkpoint import Checkpoint
     from infinity_emb.models.spec.judge import JudgeSpec
     from infinity_emb.models.spec.late import LateSpec
+    from infinity_emb.models.spec.media import MediaSpec
     from infinity_emb.models.spec.sparse import SparseSpec
 
 
@@ -123,6 +124,8 @@ class ModelSpec:
         judge: How a language model that reranks is asked, else None.
         sparse: How the weights of a vocabulary come about, else None.
         late: How a late interaction model reads queries and documents, else None.
+        media: What it reads beside text, into the same space.
+        reads: What this view of the checkpoint reads.
         notes: Facts worth showing at start-up, such as a guessed pooling.
     """
 
@@ -149,7 +152,18 @@ class ModelSpec:
     judge: JudgeSpec | None = None
     sparse: SparseSpec | None = None
     late: LateSpec | None = None
+    media: tuple[MediaSpec, ...] = ()
+    reads: Modality = Modality.TEXT
     notes: tuple[str, ...] = ()
+
+    @property
+    def modalities(self) -> frozenset[Modality]:
+        """Everything the checkpoint reads."""
+        return frozenset({Modality.TEXT, *(media.modality for media in self.media)})
+
+    def media_spec(self, modality: Modality) -> MediaSpec:
+        """How one of `media` is read."""
+        return next(media for media in self.media if media.modality is modality)
 
     @property
     def pooling(self) -> PoolingSpec | None:

@@ -28,10 +28,11 @@ OTHER_KINDS = (
     "SpladePooling",
     "MultiVectorMask",
     "HierarchicalTokenPooling",
+    "CLIPModel",
 )
 SUPPORTED = (*EMBEDDER_KINDS, *OTHER_KINDS)
 _ALIASES = {"pylate.models.Dense.Dense": "sentence_transformers.models.Dense"}
-_FIRST = ("Transformer", "MLMTransformer")
+_FIRST = ("Transformer", "MLMTransformer", "CLIPModel")
 _OVERRIDES = {PoolingMethod.MEAN: PoolingMode.MEAN, PoolingMethod.CLS: PoolingMode.CLS}
 
 

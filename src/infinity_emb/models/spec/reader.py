@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from infinity_emb.errors import CheckpointError
 from infinity_emb.models.spec.family import CROSS_ENCODER, FILE, MULTI_VECTOR_ENCODER, Prompts, read_prompts
 from infinity_emb.models.spec.files import Repository
+from infinity_emb.models.spec.joint import is_joint, read_joint
 from infinity_emb.models.spec.judge import CAUSAL_SUFFIX, RULES, read_logit_score, recognise, refuse_template
 from infinity_emb.models.spec.late import COLBERT, read_late
 from infinity_emb.models.spec.model import Activation, ModelSpec, PoolingMode
@@ -43,6 +44,8 @@ def read_spec(
             cannot do the task. `param` names the file, and the field where there is one.
     """
     parts = read_parts(Repository(checkpoint, allow_pickle))
+    if is_joint(parts):
+        return read_joint(parts, task)
     judge = _judge_spec(parts) if task in {None, Task.RERANK} else None
     if judge is not None:
         return judge

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from infinity_emb.models.spec.files import ConfigFile, join, missing
 from infinity_emb.models.spec.lengths import read_max_length
+from infinity_emb.models.spec.towers import JOINT_TYPES, text_config
 
 if TYPE_CHECKING:
     from infinity_emb.models.spec.files import Repository
@@ -73,9 +74,11 @@ def read_transformer(repository: Repository, folder: str, *, has_modules: bool, 
         CheckpointError: A file is missing or broken, or an option is not supported.
     """
     config = repository.config(join(folder, "config.json"), required=True)
-    options = (
-        _module_options(repository, folder, late=late) if has_modules else ConfigFile(MODULE_FILES[0], {}, exists=False)
-    )
+    model_type = _model_type(config)
+    joint = model_type in JOINT_TYPES
+    options = ConfigFile(MODULE_FILES[0], {}, exists=False)
+    if has_modules:
+        options = _module_options(repository, folder, () if late else _CHANGES_INPUT, joint=joint)
     tokenizer = repository.config(join(folder, "tokenizer_config.json"))
     if not repository.path(folder, "tokenizer.json").is_file():
         raise missing(
@@ -83,15 +86,16 @@ def read_transformer(repository: Repository, folder: str, *, has_modules: bool, 
             "It is the tokenizer in the form this server reads; transformers writes it with "
             "AutoTokenizer.from_pretrained(folder).save_pretrained(folder)",
         )
-    length = read_max_length(config, tokenizer, _stated_length(options))
+    text = ConfigFile(config.name, text_config(config.data))
+    length = read_max_length(text, tokenizer, _stated_length(options))
     names = config.data.get("architectures") or [""]
     if not isinstance(names, list) or not isinstance(names[0], str):
         raise config.error("architectures", f"{names!r} is not a list of names.")
     return Transformer(
         config=config,
-        model_type=_model_type(config),
+        model_type=model_type,
         architecture=names[0],
-        hidden_size=_hidden_size(config),
+        hidden_size=_hidden_size(text),
         max_length=length.tokens,
         do_lower_case=options.flag("do_lower_case", default=False),
         padding_side=tokenizer.choice("padding_side", _SIDES, "right"),
@@ -102,17 +106,17 @@ def read_transformer(repository: Repository, folder: str, *, has_modules: bool, 
     )
 
 
-def _module_options(repository: Repository, folder: str, *, late: bool) -> ConfigFile:
+def _module_options(repository: Repository, folder: str, refused: tuple[str, ...], *, joint: bool) -> ConfigFile:
     """The first of the module's option files that exists and is not empty."""
     for name in MODULE_FILES:
         options = repository.config(join(folder, name))
         if options.data:
-            _check_options(options, () if late else _CHANGES_INPUT)
+            _check_options(options, refused, joint=joint)
             return options
     return ConfigFile(join(folder, MODULE_FILES[0]), {}, exists=False)
 
 
-def _check_options(options: ConfigFile, refused: tuple[str, ...]) -> None:
+def _check_options(options: ConfigFile, refused: tuple[str, ...], *, joint: bool) -> None:
     """Refuse what would change the result and is not computed here."""
     for field in (*refused, "processing_kwargs"):
         if options.data.get(field):
@@ -122,10 +126,23 @@ def _check_options(options: ConfigFile, refused: tuple[str, ...]) -> None:
         raise options.error("modality_config.message", "text through a chat template is not supported.")
     if modalities.exists and "text" not in modalities.data:
         raise options.error("modality_config", "the model reads no text. Supported: text.")
+    if joint:
+        _check_joint(options, modalities)
+        return
     text = modalities.section("text")
     expected = _OUTPUTS[options.text("transformer_task") or "feature-extraction"] if text.exists else ""
     if text.exists and (text.data.get("method"), text.data.get("method_output_name")) != ("forward", expected):
         raise options.error("modality_config.text", f"{text.data!r} is not supported. Supported: forward, {expected}.")
+
+
+def _check_joint(options: ConfigFile, modalities: ConfigFile) -> None:
+    """A model of texts and media gives the vectors of its own projections; the reference names that in two ways."""
+    for name, row in modalities.data.items():
+        method, output = (row.get("method"), row.get("method_output_name")) if isinstance(row, dict) else (None, None)
+        if method != f"get_{name}_features" or output not in {None, "pooler_output"}:
+            raise options.error(
+                f"modality_config.{name}", f"{row!r} is not supported. Supported: get_{name}_features, pooler_output."
+            )
 
 
 def _stated_length(options: ConfigFile) -> int | None:

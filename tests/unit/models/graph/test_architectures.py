@@ -7,7 +7,8 @@ import pytest
 from infinity_emb.errors import CheckpointError
 from infinity_emb.models.graph.architecture import check_config
 from infinity_emb.models.graph.build import _EVERYWHERE
-from infinity_emb.models.graph.registry import architecture, supported_model_types
+from infinity_emb.models.graph.registry import architecture, joint_architecture, supported_model_types
+from infinity_emb.models.spec.towers import JOINT_TYPES
 
 ENCODER = {
     "hidden_size": 32,
@@ -63,10 +64,14 @@ def config(model_type, **changes):
 @pytest.mark.parametrize("model_type", supported_model_types())
 def test_every_registered_architecture_builds(model_type, builder):
     settings = config(model_type)
-    family = architecture(model_type, settings)
-    hidden = family.encode(builder, settings)
-    if family.score is not None:
-        hidden = family.score(builder, settings, hidden, 3)
+    if model_type in JOINT_TYPES:
+        for tower in joint_architecture(model_type).towers.values():
+            hidden = tower(builder, settings)
+    else:
+        family = architecture(model_type, settings)
+        hidden = family.encode(builder, settings)
+        if family.score is not None:
+            hidden = family.score(builder, settings, hidden, 3)
     graph = builder._nodes
     assert hidden == graph[-1].output[0]
     made = set(builder._inputs) | set(builder._weights) | {each.name for each in builder._constants.values()}
