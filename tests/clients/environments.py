@@ -40,7 +40,7 @@ class Environment:
     Attributes:
         name: Of its folder.
         packages: As pip or npm takes them.
-        token_table: Bring OpenAI's table of tokens too, which tiktoken would fetch and the server decodes ids with.
+        token_table: Bring OpenAI's table of tokens too, which tiktoken would fetch.
         node: npm packages instead of Python ones.
     """
 

@@ -42,9 +42,9 @@ def all_servers(folder: Path) -> Iterator[dict[str, str]]:
     stuck = [sys.executable, str(Path(__file__).with_name("stuck.py"))]
     with ExitStack() as stack:
         # Given once for each model after one for all: every model also answers alone on its own port.
-        every = stack.enter_context(serve(*ports, *models, *sparse, **table))
-        prefix = stack.enter_context(serve(*models, "--url-prefix", "/v1", "--permissive-cors", **table))
-        keyed = stack.enter_context(serve("--model-id", str(embedder), "--api-key", KEY, **table))
+        every = stack.enter_context(serve(*ports, *models, *sparse))
+        prefix = stack.enter_context(serve(*models, "--url-prefix", "/v1", "--permissive-cors"))
+        keyed = stack.enter_context(serve("--model-id", str(embedder), "--api-key", KEY))
         options = ("--model-id", str(embedder), "--engine", "dummy", "--queue-size", "1", "--no-model-warmup")
         busy = stack.enter_context(serve(*options, program=stuck))
         for server in (every, prefix, keyed, busy):
