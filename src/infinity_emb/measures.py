@@ -52,9 +52,10 @@ class StageTimes:
         queue_s: From admission until the first of its items began to compute.
         forward_s: From there until the last of its items was done.
         computed_s: `time.monotonic()` value of that moment; 0.0 until then.
+        tokens: How many the model saw.
     """
 
-    __slots__ = ("computed_s", "forward_s", "model", "queue_s", "tokenize_s")
+    __slots__ = ("computed_s", "forward_s", "model", "queue_s", "tokenize_s", "tokens")
 
     def __init__(self) -> None:
         self.model = ""
@@ -62,6 +63,7 @@ class StageTimes:
         self.queue_s = 0.0
         self.forward_s = 0.0
         self.computed_s = 0.0
+        self.tokens = 0
 
     def seconds(self, now_s: float) -> tuple[float, float, float, float]:
         """In the order of `STAGES`, for a request whose answer was written by `now_s`."""

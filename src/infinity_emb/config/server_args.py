@@ -142,6 +142,13 @@ class ServerArgs:
     access_log: bool = setting(
         False, Option(help="Write a line for each request: what was called and how it ended.", section=_LOG)
     )
+    otel: bool = setting(
+        False,
+        Option(
+            help="Write an OpenTelemetry trace of each request to where the OTEL_* variables say; they ask for it too.",
+            section=_LOG,
+        ),
+    )
     log_format: LogFormat = setting(LogFormat.TEXT, Option(help="Lines to read, or JSON lines.", section=_LOG))
 
     def __post_init__(self) -> None:

@@ -145,6 +145,7 @@ class ModelRuntime:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()
         request = Request(items, future, loop, self._priority(items, call), call.deadline_s)
+        tokens = request.waiting_tokens
         self._dispatcher.submit(request)
         try:
             await future
@@ -155,6 +156,7 @@ class ModelRuntime:
             call.times.queue_s += request.started_s - request.arrived_s
             call.times.forward_s += request.computed_s - request.started_s
             call.times.computed_s = request.computed_s
+            call.times.tokens += tokens
         return request.results
 
     def compute_blocking(self, items: Sequence[Features], call: Call) -> Arrays:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from infinity_emb.server.request import Receive, Scope, Send
     from infinity_emb.server.routing import Route
     from infinity_emb.server.settings import HttpSettings
+    from infinity_emb.server.tracing import Tracing
 
 logger = logging.getLogger("infinity_emb")
 _ALWAYS = "always"
@@ -45,16 +46,23 @@ class Application:
         settings: Options.
         metrics: Counters; shared by the ports of one server.
         access: Keys; shared by the ports of one server, as their limits count everywhere.
+        tracing: Writes a span for each request; None writes none.
     """
 
     def __init__(
-        self, models: Models, settings: HttpSettings, metrics: HttpMetrics, access: Access | None = None
+        self,
+        models: Models,
+        settings: HttpSettings,
+        metrics: HttpMetrics,
+        access: Access | None = None,
+        tracing: Tracing | None = None,
     ) -> None:
         routes = all_routes(settings)
         self.serving = Serving(settings, models, metrics, routes)
         self._router = Router(routes)
         self._access = access or access_of(settings)
         self._root_path = settings.proxy_root_path
+        self._tracing = tracing
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection event as ASGI has it."""
@@ -92,6 +100,8 @@ class Application:
         self.serving.metrics.record(handler, method, response.status, sizes_bytes, took_s)
         if request.times.computed_s:
             self.serving.metrics.record_stages(request.times.model, request.times.seconds(time.monotonic()))
+        if self._tracing is not None:
+            self._tracing.record(request, handler, response.status, took_s)
         if self.serving.settings.access_log:
             log_request(request, response, handler, took_s)
 

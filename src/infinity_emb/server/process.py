@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
+from infinity_emb.config.environment import environ
 from infinity_emb.metrics import HttpMetrics
 from infinity_emb.server.app import Application, access_of, model_gauges, model_measures
 from infinity_emb.server.connection import BoundedProtocol
 from infinity_emb.server.lifecycle import Lifecycle, Models
 from infinity_emb.server.loading import load
 from infinity_emb.server.settings import HttpSettings
+from infinity_emb.server.tracing import tracing_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,11 +66,12 @@ class ServerProcess:
         metrics.watch_models(lambda: model_gauges(everything), lambda: model_measures(everything))
         settings = HttpSettings.from_server_args(server_args)
         access = access_of(settings)
+        self._tracing = tracing_of(environ(), asked=server_args.otel)
         self._applications: list[Application] = []
         self._servers: list[tuple[uvicorn.Server, Bound]] = []
         for bound in sockets:
             only = None if bound.model_index is None else names[bound.model_index]
-            application = Application(Models(self._lifecycle, only), settings, metrics, access)
+            application = Application(Models(self._lifecycle, only), settings, metrics, access, self._tracing)
             self._applications.append(application)
             self._servers.append((uvicorn.Server(_uvicorn_config(application, server_args)), bound))
         self._stop = asyncio.Event()
@@ -93,6 +96,8 @@ class ServerProcess:
             await self._stop.wait()
             await self._drain()
         await self._close(loops)
+        if self._tracing is not None:
+            await loop.run_in_executor(None, self._tracing.close)
         stopped.cancel()
         if loading.done():
             loading.result()  # raises what loading raised

@@ -97,6 +97,7 @@ SERVER = [
     Row("api-key-file", "api_key_file", None, __file__, __file__, "/no/such/file"),
     Row("operator-key", "operator_keys", (), "sesame", ("sesame",), None),
     Row("access-log", "access_log", False, ON, True, None),
+    Row("otel", "otel", False, ON, True, None),
     Row("proxy-root-path", "proxy_root_path", "", "/ai", "/ai", None),
     Row("uds", "uds", None, "/run/x.sock", "/run/x.sock", None),
     Row("rerank-document", "rerank_document", "auto", "object", "object", "list"),
