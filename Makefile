@@ -27,7 +27,7 @@ serve: $(SERVE)/.installed
 	@$(SERVE)/bin/infinity_emb v2 --port $(PORT) $(ARGS)
 
 test: $(DEV)/.installed
-	$(DEV)/bin/python -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
+	$(DEV)/bin/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 check: $(DEV)/.installed
 	$(DEV)/bin/ruff check .

@@ -16,6 +16,9 @@ from infinity_emb.models.hub import EMBEDDED_MODEL_ID, HubSettings, resolve
 settings.register_profile("suite", deadline=None)
 settings.load_profile("suite")
 
+TESTS = Path(__file__).parent
+LONGEST_FIRST = ("parity", "chaos", "e2e", "docs", "cases", "fuzz", "clients", "contract")
+
 _real_connect = socket.socket.connect
 
 
@@ -46,6 +49,12 @@ def minilm_folder() -> Path:
         return Path(named)
     settings = HubSettings.from_environment({**os.environ, "HF_HUB_OFFLINE": ""})
     return resolve(EMBEDDED_MODEL_ID, settings=settings).path
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Folders with the longest files first, so that processes that share the suite end together."""
+    order = {name: number for number, name in enumerate(LONGEST_FIRST)}
+    items.sort(key=lambda item: order.get(item.path.relative_to(TESTS).parts[0], len(order)))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -18,7 +18,7 @@ from serving import serve
 pytestmark = [pytest.mark.parity, pytest.mark.timeout(600)]
 TOLERANCE = 1e-5
 COUNT = 500
-ALONE = 60
+MIXED = 60
 LONGEST_WORDS = 400
 
 
@@ -72,13 +72,13 @@ def test_mixed_batches_give_the_vectors_of_sentence_transformers(engine, minilm_
 @pytest.mark.parametrize("engine", REAL_BACKENDS)
 def test_texts_alone_give_the_vectors_of_sentence_transformers(engine, minilm_folder, reference):
     pytest.importorskip(engine)
-    chosen = range(0, COUNT, COUNT // ALONE)
     spec = spec_of(minilm_folder)
-    items = TextPreprocessor(spec).texts([TEXTS[index] for index in chosen])
+    items = TextPreprocessor(spec).texts(TEXTS)
     with opened(engine, spec) as backend:
-        alone, mixed = compute_alone(backend, items)["embedding"], compute(backend, items)["embedding"]
-    assert abs(alone - reference[list(chosen)]).max() <= TOLERANCE
-    assert abs(mixed - alone).max() <= 1e-6
+        alone = compute_alone(backend, items)["embedding"]
+        mixed = compute(backend, items[:MIXED])["embedding"]
+    assert abs(alone - reference).max() <= TOLERANCE
+    assert abs(mixed - alone[:MIXED]).max() <= 1e-6
 
 
 @pytest.mark.parametrize("engine", REAL_BACKENDS)

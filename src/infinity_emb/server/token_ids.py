@@ -1,7 +1,7 @@
 """Token ids of OpenAI's `cl100k_base` back to text, as clients that count tokens themselves send them.
 
-Only decoding is needed, so the table of byte sequences is enough and no tokenizer library is. The table is the public one
-of OpenAI's tiktoken (MIT licence) in a shorter form: gzip of one byte a token, its length, and then all tokens in order.
+Only decoding is needed, so the table of byte sequences is enough and no tokenizer library is. The table is the public
+one of OpenAI's tiktoken (MIT licence) in a shorter form: gzip of one byte a token, its length, and then all tokens.
 """
 
 from __future__ import annotations
