@@ -17,6 +17,7 @@ from infinity_emb.engine.deterministic import DeterministicBackend
 from infinity_emb.engine.fidelity.check import SelfCheck
 from infinity_emb.engine.fidelity.choice import attempts_of, choose
 from infinity_emb.engine.fidelity.record import Records
+from infinity_emb.engine.fit import fitting
 from infinity_emb.engine.tower import LoadedTower
 from infinity_emb.errors import LoadError
 from infinity_emb.models.dummy import DummyPreprocessor, dummy_spec
@@ -106,7 +107,9 @@ def load(args: EngineArgs) -> LoadedModel:
         chosen = replace(
             options[number], dtype=attempt.dtype, extra={**options[number].extra, "onnx_file": attempt.onnx_file}
         )
-        backend = backend_type(other or spec, chosen)
+        view = other or spec
+        with fitting(view, engine, chosen):
+            backend = backend_type(view, chosen)
         return DeterministicBackend(backend) if args.deterministic else backend
 
     def all_renewed(attempt: Attempt) -> tuple[Backend, ...]:

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from infinity_emb.backends.memory import read_memory
 from infinity_emb.errors import BackendError
 from infinity_emb.scheduler.collate import Collator
+from infinity_emb.scheduler.memory import MemoryModel
 from infinity_emb.scheduler.ragged import RAGGED, split_outputs
 
 if TYPE_CHECKING:
@@ -18,10 +20,11 @@ SMALLEST_NORM = 1e-12  # backends divide by nothing smaller: the norm of a vecto
 
 
 class Runner:
-    """Stateless but for the backend it drives; used by one thread."""
+    """Stateless but for the backend it drives and what it learns of its memory; used by one thread."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
+        self.memory = MemoryModel(read_memory if backend.report.device == "cpu" else None)
         self.collate = Collator(backend.inputs, backend.layout)
 
     def start(self, arrays: Arrays) -> Pending:
@@ -38,6 +41,7 @@ class Runner:
         count = len(batch.entries)
         outputs: Arrays = {}
         found = pending.result()
+        self.memory.observe(batch.rows * batch.width)
         if RAGGED.keys() & found.keys():
             return split_outputs(batch, found)
         for name, array in found.items():

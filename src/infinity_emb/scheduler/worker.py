@@ -159,6 +159,7 @@ class Worker:
         if isinstance(arrays, Exception):
             return _Running(batch, started_s, None, arrays)
         try:
+            self._runner.memory.check(batch.rows * batch.width)
             return _Running(batch, started_s, self._runner.start(arrays))
         except Exception as error:  # noqa: BLE001 - foreign library; answered through isolation
             return _Running(batch, started_s, None, error)

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from infinity_emb.backends.base import Layout
+from infinity_emb.backends.memory import Memory
 from infinity_emb.errors import OutOfMemoryError
 from infinity_emb.scheduler.batcher import Batcher
 from infinity_emb.scheduler.dispatcher import Dispatcher
 from infinity_emb.scheduler.limits import Limits
-from infinity_emb.scheduler.memory import is_out_of_memory, smaller_layout
+from infinity_emb.scheduler.memory import MemoryModel, is_out_of_memory, smaller_layout
 from infinity_emb.scheduler.replica import Replica
 from infinity_emb.scheduler.runner import Runner
 from infinity_emb.scheduler.worker import Worker
@@ -165,3 +166,54 @@ def test_a_worker_that_hung_closes_its_model_when_it_comes_back():
     after.future.result(WAIT_S)
     dispatcher.close()
     assert replica.join(WAIT_S)
+
+
+def model_of(*states):
+    """A memory model that sees these (resident, available) bytes one after another, the last one for ever."""
+    left = list(states)
+    return MemoryModel(lambda: Memory(*(left.pop(0) if len(left) > 1 else left[0])))
+
+
+def test_a_batch_larger_than_any_before_is_refused_if_what_was_measured_says_so():
+    model = model_of((1000, 5000), (2000, 5000), (2000, 500))
+    model.check(100)
+    model.observe(100)  # 10 bytes a slot
+    model.check(100)
+    with pytest.raises(MemoryError, match="200 token slots"):
+        model.check(200)  # 1000 bytes more, and 500 are left
+
+
+def test_it_is_let_through_if_it_fits_or_if_the_measure_is_too_small_to_tell():
+    model = model_of((1000, 5000), (2000, 5000))
+    model.check(10_000)
+    model.observe(100)
+    model.check(600)
+    model.check(801)  # more than eight times what was measured
+    with pytest.raises(MemoryError):
+        model.check(700)
+
+
+def test_nothing_is_foreseen_where_the_system_does_not_tell():
+    model = MemoryModel(lambda: None)
+    for slots in (10, 10_000):
+        model.check(slots)
+        model.observe(slots)
+
+
+def test_batches_that_would_not_fit_are_computed_in_halves():
+    backend = SmallBackend(1000, MemoryError())
+    items = [[number, 2, 3, 4] for number in range(1, 17)]
+    first, second = request_of(*items[:4]), request_of(*items)
+    dispatcher = Dispatcher(Batcher(LAYOUT, 1000), Limits(10_000, 10_000))
+    runner = Runner(backend)
+    runner.memory = model_of((0, 100), (160, 100))  # ten bytes a slot: 10 slots more fit
+    dispatcher.submit(first)
+    worker = Worker("worker", dispatcher, runner)
+    worker.start()
+    first.future.result(WAIT_S)
+    dispatcher.submit(second)
+    second.future.result(WAIT_S)
+    dispatcher.close()
+    assert worker.join(WAIT_S)
+    np.testing.assert_array_equal(second.results["embedding"], expected(*items))
+    assert max(backend.sizes) == 16
