@@ -87,13 +87,8 @@ CASES = {
     114: "options of several models",
 }
 
-_PICTURES = "no served model reads pictures yet; its answer to such a request is tested as number 89"
 _SOUND = "no served model reads sound yet; its answer to such a request is tested as number 89"
 WAITING = {
-    29: "there is no CLIP text tower yet",
-    82: _PICTURES,
-    84: _PICTURES,
-    91: _PICTURES,
     92: _SOUND,
     93: _SOUND,
     95: _SOUND,
