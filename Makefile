@@ -72,5 +72,5 @@ $(DEV)/.installed: pyproject.toml
 	@echo "Setting up $(DEV): the server, the tools, and the reference libraries that results are compared with"
 	$(PYTHON) -m venv $(DEV)
 	$(DEV)/bin/python -m pip install $(PIP_FLAGS) --upgrade "pip>=25.1"
-	$(DEV)/bin/python -m pip install $(PIP_FLAGS) -e ".[audio,onnxruntime,server,zstd]" --group check --group test
+	$(DEV)/bin/python -m pip install $(PIP_FLAGS) -e ".[audio,onnxruntime,server,vision,zstd]" --group check --group test
 	@touch $@

@@ -219,11 +219,15 @@ class Usage:
         prompt_tokens: Tokens the model saw: special tokens included, padding not, after truncation.
         truncated: Positions of the items that were cut.
         averaged: Positions of the items that were read in pieces.
+        media_tokens: Those of `prompt_tokens` that images and sounds took.
+        image_pixels: Pixels that the model saw, after resizing and cropping.
     """
 
     prompt_tokens: int
     truncated: tuple[int, ...] = ()
     averaged: tuple[int, ...] = ()
+    media_tokens: int = 0
+    image_pixels: int = 0
 
 
 @dataclass(slots=True)

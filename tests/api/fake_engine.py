@@ -138,12 +138,20 @@ class FakeEngine:
         return EmbedResult(vectors.astype(np.float32), self._usage(inputs, options.text.truncate))
 
     async def media_result(
-        self, sources: Sequence[Any], modality: Modality, options: EmbedOptions = _EMBED, call: Any = None
+        self,
+        sources: Sequence[Any],
+        modality: Modality,
+        options: EmbedOptions = _EMBED,
+        call: Any = None,
+        places: Sequence[int] | None = None,
     ) -> EmbedResult:
         check_modality(self.card, modality)
-        self.calls.append((Task.EMBED, modality, list(sources), options, call))
+        if self.error is not None:
+            raise self.error
+        self.calls.append((Task.EMBED, modality, list(sources), options, call, places))
         vectors = np.stack([fake_vector(source, self.dim) for source in sources])
-        return EmbedResult(vectors, Usage(10 * len(sources)))
+        tokens = 10 * len(sources)
+        return EmbedResult(vectors, Usage(tokens, media_tokens=tokens, image_pixels=100 * len(sources)))
 
     async def rerank_result(
         self, query: str, documents: Sequence[str], options: ScoreOptions = _SCORE, call: Any = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from infinity_emb.engine.media import MediaFetcher, MediaPolicy
 from infinity_emb.engine.tower import MAX_ITEMS, LoadedTower, Tower
 from infinity_emb.engine.vectors import check_dimensions, finish_vectors
 from infinity_emb.errors import CapabilityError, InputTooLargeError, NotReadyError
+from infinity_emb.models.spec.image import PIXELS
 from infinity_emb.types import EmbedOptions, EmbedResult, Modality, Task, Usage
 
 if TYPE_CHECKING:
@@ -87,6 +89,7 @@ class MediaFace(ContractFace):
         modality: Modality,
         options: EmbedOptions = EmbedOptions(),  # noqa: B008 - frozen
         call: Call | None = None,
+        places: Sequence[int] | None = None,
     ) -> EmbedResult:
         """Vectors of images or sounds, in the same space as those of texts.
 
@@ -95,6 +98,7 @@ class MediaFace(ContractFace):
             modality: What they are.
             options: `normalize` and `dimensions` have a meaning here.
             call: Circumstances of the request.
+            places: Of the sources in the request, for messages; None is their own order.
 
         Raises:
             CapabilityError: The model does not read them.
@@ -118,13 +122,14 @@ class MediaFace(ContractFace):
         tower = towers[modality]
         tower.runtime.check_room(len(sources))
         started_s = time.monotonic()
-        features = await tower.features(sources, towers.fetcher, pool)
+        features = await tower.features(
+            sources, range(len(sources)) if places is None else places, towers.fetcher, pool
+        )
         if call is not None and call.times is not None:
             call.times.model = self.card.served_name
             call.times.tokenize_s += time.monotonic() - started_s
         outputs = await self._compute(features, call, tower.runtime)
-        usage = Usage(sum(item.cost for item in features))
-        return EmbedResult(finish_vectors(outputs, self._model.spec, options), usage)
+        return EmbedResult(finish_vectors(outputs, self._model.spec, options), _usage_of(features))
 
     async def _embed_media(
         self, modality: Modality, sources: list[Any], dimensions: int | None
@@ -161,3 +166,9 @@ def check_modality(card: ModelCard, modality: Modality) -> None:
         f"Send this request to a model that reads {modality.value}.",
         param="modality",
     )
+
+
+def _usage_of(features: list[Features]) -> Usage:
+    tokens = sum(item.cost for item in features)
+    pixels = [item.arrays[PIXELS] for item in features if item.arrays and PIXELS in item.arrays]
+    return Usage(tokens, media_tokens=tokens, image_pixels=sum(math.prod(one.shape[1:]) for one in pixels))

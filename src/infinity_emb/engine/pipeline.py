@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import weakref
 from collections import deque
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,10 +13,11 @@ import numpy as np
 from infinity_emb.config.engine_args import EngineArgs
 from infinity_emb.engine.async_engine import AsyncEmbeddingEngine
 from infinity_emb.engine.background import BackgroundLoop
-from infinity_emb.types import EmbedOptions, TextOptions
+from infinity_emb.engine.tower import MAX_ITEMS
+from infinity_emb.types import EmbedOptions, Modality, TextOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from infinity_emb.types import (
         ClassifyReturnElement,
@@ -90,6 +92,40 @@ class InfinityPipeline:
         options = EmbedOptions(TextOptions(prompt, prompt_name, input_type), normalize, dimensions)
         return self._background.submit(self._encode(_as_list(texts), options)).result()
 
+    def encode_media(
+        self,
+        sources: Sequence[Any],
+        modality: Modality | str = Modality.IMAGE,
+        *,
+        normalize: bool | None = None,
+        dimensions: int | None = None,
+    ) -> FloatArray:
+        """Vectors of images or sounds, in the space of those of texts.
+
+        Args:
+            sources: URLs (also `data:`), the bytes of files, or `PIL.Image` objects.
+            modality: `image` or `audio`.
+            normalize: See `encode`.
+            dimensions: See `encode`.
+
+        Returns:
+            Float32 array `[n, dim]` in input order.
+
+        Raises:
+            CapabilityError: The model does not read them.
+            MediaError: One cannot be fetched or decoded; `item_index` says which of at most 256 that are read together.
+        """
+        options = EmbedOptions(normalize=normalize, dimensions=dimensions)
+        return self._background.submit(self.aencode_media(sources, modality, options)).result()
+
+    async def aencode_media(
+        self, sources: Sequence[Any], modality: Modality | str = Modality.IMAGE, options: EmbedOptions | None = None
+    ) -> FloatArray:
+        """As `encode_media`, for code that runs in an event loop."""
+        kind, chosen = Modality(modality), options or EmbedOptions()
+        embed = partial(self._engine.media_result, modality=kind, options=chosen)
+        return await self._in_chunks(sources, embed, chosen, MAX_ITEMS)
+
     async def aencode(self, texts: str | Sequence[TextInput], options: EmbedOptions | None = None) -> FloatArray:
         """As `encode`, for code that runs in an event loop."""
         return await self._encode(_as_list(texts), options or EmbedOptions())
@@ -130,15 +166,21 @@ class InfinityPipeline:
         self.close()
 
     async def _encode(self, texts: Sequence[TextInput], options: EmbedOptions) -> FloatArray:
-        if not texts:
+        embed = partial(self._engine.embed_result, options=options)
+        return await self._in_chunks(texts, embed, options, CHUNK_ITEMS)
+
+    async def _in_chunks(
+        self, inputs: Sequence[Any], embed: Callable[..., Awaitable[EmbedResult]], options: EmbedOptions, most: int
+    ) -> FloatArray:
+        if not inputs:
             return np.empty((0, options.dimensions or self._engine.card.dim), np.float32)
-        size = min(CHUNK_ITEMS, self._engine.engine_args.max_client_batch_size)
-        chunks = [texts[start : start + size] for start in range(0, len(texts), size)]
-        waiting: deque[asyncio.Task[EmbedResult]] = deque()
+        size = min(most, self._engine.engine_args.max_client_batch_size)
+        chunks = [inputs[start : start + size] for start in range(0, len(inputs), size)]
+        waiting: deque[asyncio.Future[EmbedResult]] = deque()
         parts: list[FloatArray] = []
         try:
             for chunk in chunks:
-                waiting.append(asyncio.ensure_future(self._engine.embed_result(chunk, options)))
+                waiting.append(asyncio.ensure_future(embed(chunk)))
                 if len(waiting) > CHUNKS_AHEAD:
                     parts.append((await waiting.popleft()).vectors)
             while waiting:

@@ -86,11 +86,14 @@ class Tower:
             backends = tuple(self.loaded.renew(number) for number in range(len(backends)))
         return replace(self.loaded, backends=backends)
 
-    async def features(self, sources: Sequence[Any], fetcher: MediaFetcher, pool: Executor) -> list[Features]:
+    async def features(
+        self, sources: Sequence[Any], places: Sequence[int], fetcher: MediaFetcher, pool: Executor
+    ) -> list[Features]:
         """Fetch and decode, all or nothing.
 
         Args:
             sources: http and data URLs, the bytes of files, or objects that the preprocessor knows.
+            places: Of the sources in the request, for messages.
             fetcher: For URLs.
             pool: Decodes.
 
@@ -98,16 +101,13 @@ class Tower:
             MediaError: `item_index` says which one failed.
         """
         kind = self.loaded.spec.reads.value
-        places = [place for place, source in enumerate(sources) if isinstance(source, str) and not is_data_uri(source)]
-        found: dict[int, Media] = {}
-        if places:
-            media = await fetcher.fetch([sources[place] for place in places], kind, places)
-            found = dict(zip(places, media, strict=True))
+        found = dict(zip(places, sources, strict=True))
+        urls = {place: one for place, one in found.items() if isinstance(one, str) and not is_data_uri(one)}
+        if urls:
+            media = await fetcher.fetch(list(urls.values()), kind, list(urls))
+            found.update(zip(urls, media, strict=True))
         loop = asyncio.get_running_loop()
-        work = [
-            loop.run_in_executor(pool, partial(self._read, found.get(index, source), index, kind))
-            for index, source in enumerate(sources)
-        ]
+        work = [loop.run_in_executor(pool, partial(self._read, found[place], place, kind)) for place in places]
         try:
             return list(await asyncio.gather(*work))
         finally:

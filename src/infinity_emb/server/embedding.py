@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from infinity_emb.server.media import embed_media
 from infinity_emb.server.options import embed_options, output_form
 from infinity_emb.server.vectors import finished
 from infinity_emb.types import Modality, Task
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from infinity_emb.server.request import Request
     from infinity_emb.server.response import Headers
     from infinity_emb.server.serving import Serving
-    from infinity_emb.types import EmbedResult, TextInput, Usage
+    from infinity_emb.types import EmbedResult, Usage
 
 
 class Embedded(NamedTuple):
@@ -66,8 +65,7 @@ async def embed(request: Request, serving: Serving, fields: EmbedFields, inputs:
     if inputs.modality is Modality.TEXT:
         result = await engine.embed_result(inputs.items, options, request.call())
     else:
-        sources = [_media_source(item) for item in inputs.items]
-        result = await engine.media_result(sources, inputs.modality, options, request.call())
+        result = await embed_media(engine, inputs, options, request.call())
     vectors = finished(result, form.dtype, engine)
     usage = result.usage
     serving.metrics.record_work(
@@ -99,13 +97,3 @@ def fingerprint_headers(engine: AsyncEmbeddingEngine) -> Headers:
     """`x-model-fingerprint`: vectors under another value must not share an index with these."""
     fingerprint = engine.card.extra.get("fingerprint")
     return [(b"x-model-fingerprint", str(fingerprint).encode())] if fingerprint else []
-
-
-def _media_source(item: TextInput) -> Any:
-    """A URL or data URI as it is; anything else is tried as bare base64, which some clients send."""
-    if not isinstance(item, str) or item[:5].lower() == "data:" or "://" in item[:16]:
-        return item
-    try:
-        return base64.b64decode(item, validate=True)
-    except (binascii.Error, ValueError):
-        return item

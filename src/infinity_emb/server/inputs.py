@@ -33,12 +33,14 @@ class Inputs(NamedTuple):
     """Inputs of one request.
 
     Attributes:
-        modality: Of all of them.
+        modality: Of all of them, or of the first that is no text.
         items: Texts or token ids; for image and audio URLs, data URIs or bare base64.
+        mixed: The modality of each, where they differ.
     """
 
     modality: Modality
     items: Sequence[TextInput]
+    mixed: tuple[Modality, ...] = ()
 
 
 def read_inputs(value: TextOrTokens | None, settings: HttpSettings, field: str = "input") -> Inputs:
@@ -98,15 +100,24 @@ def _from_ids(lists: list[list[int]], settings: HttpSettings, field: str) -> Seq
 
 
 def _from_objects(values: Sequence[Any], field: str) -> Inputs:
-    read = [_from_object(value, field, index) for index, value in enumerate(values)]
-    modalities = {modality for modality, _ in read}
-    if len(modalities) > 1:
-        names = " and ".join(sorted(modality.value for modality in modalities))
-        raise SchemaError(f"{field}: one request cannot mix {names}; send one request for each.", loc=(field,))
-    return Inputs(modalities.pop(), [source for _, source in read])
+    return gathered([read_object(value, field, index) for index, value in enumerate(values)])
 
 
-def _from_object(value: Any, field: str, index: int) -> tuple[Modality, str]:
+def gathered(read: list[tuple[Modality, str]]) -> Inputs:
+    """Inputs of one modality each."""
+    modalities = tuple(modality for modality, _ in read)
+    media = next((modality for modality in modalities if modality is not Modality.TEXT), Modality.TEXT)
+    mixed = modalities if len(set(modalities)) > 1 else ()
+    return Inputs(media, [source for _, source in read], mixed)
+
+
+def read_object(value: Any, field: str, index: int) -> tuple[Modality, str]:
+    """One input: a string, or an object with one text, image or sound in it.
+
+    Raises:
+        SchemaError: Nothing of that kind.
+        InvalidInputError: Several of them, of different kinds.
+    """
     if isinstance(value, str):
         return Modality.TEXT, value
     if isinstance(value.get("text"), str):
@@ -119,7 +130,7 @@ def _from_object(value: Any, field: str, index: int) -> tuple[Modality, str]:
             return modality, source
     content = value.get("content")
     if isinstance(content, list) and len(content) == 1 and isinstance(content[0], dict):
-        return _from_object(content[0], field, index)
+        return read_object(content[0], field, index)
     if content is not None:
         return Modality.TEXT, content_text(content, field, index)
     raise SchemaError(f"{field}.{index}: an object needs a 'text', an 'image' or an 'audio'.", loc=(field, index))

@@ -16,7 +16,7 @@ from infinity_emb.server.decode import decode_body, decoder_for
 from infinity_emb.server.embedding import embed, usage_of
 from infinity_emb.server.errors import SchemaError
 from infinity_emb.server.fields import EmbedFields, TextOrTokens
-from infinity_emb.server.inputs import Inputs, content_text, read_inputs
+from infinity_emb.server.inputs import Inputs, content_text, gathered, read_inputs, read_object
 from infinity_emb.server.response import json_response
 from infinity_emb.server.vectors import binary_response, rows
 from infinity_emb.types import Modality
@@ -114,7 +114,7 @@ def read_body_inputs(body: EmbeddingBody, settings: HttpSettings) -> Inputs:
         SchemaError: No inputs, or a modality that does not exist.
     """
     if body.input is None and body.inputs is None and body.messages is not None:
-        return Inputs(Modality.TEXT, _conversations(body.messages))
+        return _conversations(body.messages)
     if body.input is None and body.inputs is not None:
         inputs = read_inputs(body.inputs, settings, "inputs")
     else:
@@ -132,16 +132,17 @@ def read_body_inputs(body: EmbeddingBody, settings: HttpSettings) -> Inputs:
     return Inputs(modality, inputs.items)
 
 
-def _conversations(messages: list[Any]) -> list[str]:
-    """One text a conversation: the contents of its messages, one a line."""
+def _conversations(messages: list[Any]) -> Inputs:
+    """One text a conversation, the contents of its messages, one a line; or its only image or sound."""
     if not messages:
         raise SchemaError("messages: must hold at least one message.", loc=("messages",), kind="too_short")
     conversations = messages if isinstance(messages[0], list) else [messages]
-    return [
-        "\n".join(content_text(_content(message), "messages", index) for message in conversation)
-        for index, conversation in enumerate(conversations)
-    ]
+    return gathered([_conversation(conversation, index) for index, conversation in enumerate(conversations)])
 
 
-def _content(message: Any) -> Any:
-    return message.get("content") if isinstance(message, dict) else None
+def _conversation(messages: list[Any], index: int) -> tuple[Modality, str]:
+    contents = [message.get("content") if isinstance(message, dict) else None for message in messages]
+    spoken = [content for content in contents if content]
+    if len(spoken) == 1 and isinstance(spoken[0], list) and len(spoken[0]) == 1:
+        return read_object({"content": spoken[0]}, "messages", index)
+    return Modality.TEXT, "\n".join(content_text(content, "messages", index) for content in contents)

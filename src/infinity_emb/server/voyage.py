@@ -87,5 +87,7 @@ async def multimodal(request: Request, serving: Serving) -> Response:
     inputs = read_inputs(body.inputs, serving.settings, "inputs")  # type: ignore[arg-type]  # list is invariant
     embedded = await embed(request, serving, body, inputs)
     answer = envelope(embedded, rows(embedded.vectors, base64=embedded.form.base64))
-    answer["usage"] |= {"text_tokens": embedded.usage.prompt_tokens, "image_pixels": 0, "video_pixels": 0}
+    usage = embedded.usage
+    text_tokens = usage.prompt_tokens - usage.media_tokens
+    answer["usage"] |= {"text_tokens": text_tokens, "image_pixels": usage.image_pixels, "video_pixels": 0}
     return json_response(answer, headers=embedded.headers)
