@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
 MARK = "CHECK "
 EMBEDDER, RERANKER, CLASSIFIER, SPARSE = "tiny/embedder", "tiny/reranker", "tiny/classifier", "tiny/sparse"
+VISION = "tiny/vision"
 LABELS = {"joy", "anger", "calm"}
-DIM = 32
+DIM, VISION_DIM = 32, 24
 TEXTS = ["the cat sat on the mat", "paris is a city", "a dog"]
 QUERY = "a city in france"
 PIXEL = (
@@ -33,7 +34,7 @@ PIXEL = (
 
 # Where the servers are: every model behind one port, one model alone on its own port, one with `--url-prefix /v1`,
 # one that wants KEY, and one whose waiting line is full.
-URL, EMBED_URL, RERANK_URL, CLASSIFY_URL, SPARSE_URL, PREFIX_URL, KEYED_URL, BUSY_URL, KEY = (
+URL, EMBED_URL, RERANK_URL, CLASSIFY_URL, SPARSE_URL, VISION_URL, PREFIX_URL, KEYED_URL, BUSY_URL, KEY = (
     os.environ.get(f"CLIENTS_{name}", "")
     for name in (
         "URL",
@@ -41,6 +42,7 @@ URL, EMBED_URL, RERANK_URL, CLASSIFY_URL, SPARSE_URL, PREFIX_URL, KEYED_URL, BUS
         "RERANK_URL",
         "CLASSIFY_URL",
         "SPARSE_URL",
+        "VISION_URL",
         "PREFIX_URL",
         "KEYED_URL",
         "BUSY_URL",
@@ -82,6 +84,12 @@ def vectors(texts: Sequence[str], **options: Any) -> list[list[float]]:
         URL + "/v1/embeddings", {"model": EMBEDDER, "input": list(texts), "encoding_format": "float"} | options
     )
     return [item["embedding"] for item in answer["data"]]
+
+
+def images(sources: Sequence[str]) -> list[list[float]]:
+    """The vectors of the model that reads images."""
+    body = {"model": VISION, "input": list(sources), "modality": "image", "encoding_format": "float"}
+    return [item["embedding"] for item in post(URL + "/v1/embeddings", body)["data"]]
 
 
 def scores(query: str, texts: Sequence[str], **options: Any) -> list[float]:

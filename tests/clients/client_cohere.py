@@ -16,9 +16,11 @@ from checks import (
     RERANKER,
     TEXTS,
     URL,
+    VISION,
     check,
     equal,
     falling,
+    images,
     raises,
     ranked_as_expected,
     same,
@@ -76,6 +78,13 @@ with check("C1", "v2 embed of text inputs"):
 with check("C1", "v2 embed of images on a text model is a clear BadRequestError"):
     error = raises(cohere.BadRequestError, v2.embed, images=[PIXEL], model=EMBEDDER, input_type="image")
     assert "image" in error.body["message"], error.body
+with check("C1", "v2 embed of images, and of texts and images as inputs"):
+    typed = {"model": VISION, "input_type": "image", "embedding_types": ["float"]}
+    same(v2.embed(images=[PIXEL], **typed).embeddings.float_, images([PIXEL]))
+    parts = [{"type": "text", "text": TEXTS[0]}, {"type": "image_url", "image_url": {"url": PIXEL}}]
+    found = v2.embed(inputs=[{"content": [part]} for part in parts], **typed).embeddings.float_
+    same(found[1], images([PIXEL])[0])
+    equal(len(found[0]), len(found[1]))
 with check("C1", "asynchronous clients"):
 
     async def both():

@@ -19,9 +19,13 @@ from checks import (
     RERANKER,
     TEXTS,
     URL,
+    VISION,
+    VISION_DIM,
+    VISION_URL,
     check,
     equal,
     falling,
+    images,
     ranked_as_expected,
     same,
     vectors,
@@ -113,6 +117,18 @@ with check(
     ):
         answer = api.sync_detailed(client=client, body=body)
         assert answer.status_code == 400, (answer.status_code, answer.content)
+with check("E9 I3", "images by modality and on the deprecated route, of the length of texts' vectors"):
+    body = OpenAIEmbeddingInputImage(input_=[PIXEL, PIXEL], model=VISION)
+    answer = embeddings.sync(client=client, body=body)
+    same([item.embedding for item in answer.data], images([PIXEL, PIXEL]))
+    assert answer.usage.total_tokens > 0
+    answer = embeddings_image.sync(client=client, body=ImageEmbeddingInput(input_=PIXEL, model=VISION))
+    same([item.embedding for item in answer.data], images([PIXEL]))
+    answer = embeddings.sync(client=client, body=text(VISION))
+    equal([len(item.embedding) for item in answer.data], [VISION_DIM] * 3)
+with check("E9 I1", "models: a model that reads images says so"):
+    (found,) = [model for model in models.sync(client=client).data if model.id == VISION]
+    equal(set(found.capabilities), {"embed", "image_embed"})
 with check("E5", "a 422 is parsed into the client's own class"):
     body = text()
     body.input_ = []
@@ -135,3 +151,12 @@ with check("E9", "InfinityVisionAPI: an image on a text model is an error, not a
         model=EMBEDDER, images=[Image.open(io.BytesIO(picture.getvalue()))]
     )
     assert future.exception(timeout=60) is not None
+with check("E4 E9", "InfinityVisionAPI: texts and an image, through base64"):
+    picture = Image.new("RGB", (40, 30), (200, 40, 90))
+    api = InfinityVisionAPI(url=VISION_URL, format="base64")
+    found, tokens = api.image_embed(model=VISION, images=[picture]).result(timeout=60)
+    made = np.array(found).reshape(1, VISION_DIM)
+    same((made**2).sum(), 1.0)
+    assert tokens > 0
+    found, _ = api.embed(model=VISION, sentences=TEXTS).result(timeout=60)
+    equal(np.array(found).reshape(3, -1).shape, (3, VISION_DIM))

@@ -15,8 +15,10 @@ from checks import (
     RERANKER,
     TEXTS,
     URL,
+    VISION,
     check,
     equal,
+    images,
     raises,
     ranked_as_expected,
     same,
@@ -85,6 +87,11 @@ with check("E9", "modality text is the default, and an image on a text model is 
     same([item.embedding for item in answer.data], vectors(TEXTS))
     error = raises(openai.BadRequestError, create, model=EMBEDDER, input=[PIXEL], extra_body={"modality": "image"})
     assert "image" in error.body["message"], error.body
+with check("E9", "modality image, as floats and as base64"):
+    for form in ("float", "base64"):
+        answer = create(model=VISION, input=[PIXEL], encoding_format=form, extra_body={"modality": "image"})
+        found = answer.data[0].embedding
+        same(unpack(found) if isinstance(found, str) else found, images([PIXEL])[0])
 with check("E8", "unknown fields are ignored"):
     create(model=EMBEDDER, input="x", extra_body={"drop_params": True, "options": {}, "parameters": {}, "priority": 1})
 with check("E13", "truncate_prompt_tokens cuts"):

@@ -14,8 +14,10 @@ from checks import (
     RERANKER,
     TEXTS,
     URL,
+    VISION,
     check,
     equal,
+    images,
     raises,
     ranked_as_expected,
     same,
@@ -68,6 +70,12 @@ with check("E14", "multimodal embeddings of texts; an image on a text model is a
     part = {"content": [{"type": "image_base64", "image_base64": PIXEL}]}
     error = raises(errors.InvalidRequestError, client().multimodal_embed, inputs=[part], model=EMBEDDER)
     assert "image" in str(error), error
+with check("E14", "multimodal embeddings of an image beside a text, and what they cost"):
+    parts = [{"type": "image_base64", "image_base64": PIXEL}, {"type": "text", "text": TEXTS[0]}]
+    answer = client().multimodal_embed(inputs=[{"content": [part]} for part in parts], model=VISION)
+    same(answer.embeddings[0], images([PIXEL])[0])
+    assert answer.image_pixels > 0
+    assert answer.text_tokens > 0
 with check("H1", "overload is a RateLimitError, through its `detail`, and is retried"):
     raises(errors.RateLimitError, client(BUSY_URL + "/v1", max_retries=0).embed, ["x"], model=EMBEDDER)
     raises(errors.RateLimitError, client(BUSY_URL + "/v1", max_retries=1).embed, ["x"], model=EMBEDDER)

@@ -27,8 +27,10 @@ from checks import (
     SPARSE_URL,
     TEXTS,
     URL,
+    VISION,
     check,
     equal,
+    images,
     ranked_as_expected,
     same,
     unpack,
@@ -100,6 +102,13 @@ with check("E10", "Jina and Dify: texts as objects; an image object on a text mo
     ):
         status, _, answer = call(URL + "/v1/embeddings", FLOATS | {"input": [image]})
         equal((status, isinstance(answer["detail"], str)), (400, True))
+with check("E10 E12", "Jina: images as URI and as bare base64 beside a text; Dify: an image as a conversation"):
+    mixed = [{"text": TEXTS[0]}, {"image": PIXEL}, {"image": PIXEL.split(",")[1]}]
+    found = [item["embedding"] for item in ok(URL + "/v1/embeddings", {"model": VISION, "input": mixed})["data"]]
+    same(found[1:], images([PIXEL, PIXEL]))
+    content = [{"type": "image_url", "image_url": {"url": PIXEL}}]
+    body = {"model": VISION, "messages": [{"role": "user", "content": content}]}
+    same(ok(URL + "/v1/embeddings", body)["data"][0]["embedding"], images([PIXEL])[0])
 with check("E11", "Jina's options, one by one and together"):
     options = {"task": "text-matching", "late_chunking": False, "truncate": True, "embedding_type": "float"}
     for body in (*({name: value} for name, value in options.items()), options):

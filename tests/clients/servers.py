@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from checks import CLASSIFIER, EMBEDDER, LABELS, RERANKER, SPARSE
+from checks import CLASSIFIER, EMBEDDER, LABELS, RERANKER, SPARSE, VISION
 from roster import LIGHT
 from tiny_sparse import tiny_splade
 
 import tiny
+import tiny_joint
 from serving import free_port, serve
 
 if TYPE_CHECKING:
@@ -36,13 +37,14 @@ def all_servers(folder: Path) -> Iterator[dict[str, str]]:
     classifier = tiny.tiny_bert(folder / CLASSIFIER, labels=tuple(sorted(LABELS)), seed=2)
     models = [part for model in (embedder, reranker, classifier) for part in ("--model-id", str(model))]
     sparse = ["--model-id", str(tiny_splade(folder / SPARSE))]
-    alone = [str(free_port()) for _ in range(4)]
+    vision = ["--model-id", str(tiny_joint.tiny_clip(folder / VISION))]
+    alone = [str(free_port()) for _ in range(5)]
     ports = [part for port in alone for part in ("--port", port)]
     table = {"TIKTOKEN_CACHE_DIR": str(LIGHT.folder / "table")}
     stuck = [sys.executable, str(Path(__file__).with_name("stuck.py"))]
     with ExitStack() as stack:
         # Given once for each model after one for all: every model also answers alone on its own port.
-        every = stack.enter_context(serve(*ports, *models, *sparse))
+        every = stack.enter_context(serve(*ports, *models, *sparse, *vision))
         prefix = stack.enter_context(serve(*models, "--url-prefix", "/v1", "--permissive-cors"))
         keyed = stack.enter_context(serve("--model-id", str(embedder), "--api-key", KEY))
         options = ("--model-id", str(embedder), "--engine", "dummy", "--queue-size", "1", "--no-model-warmup")
@@ -57,6 +59,7 @@ def all_servers(folder: Path) -> Iterator[dict[str, str]]:
             "CLIENTS_RERANK_URL": urls[1],
             "CLIENTS_CLASSIFY_URL": urls[2],
             "CLIENTS_SPARSE_URL": urls[3],
+            "CLIENTS_VISION_URL": urls[4],
             "CLIENTS_PREFIX_URL": prefix.url,
             "CLIENTS_KEYED_URL": keyed.url,
             "CLIENTS_BUSY_URL": busy.url,
