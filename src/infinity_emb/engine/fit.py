@@ -11,7 +11,7 @@ from infinity_emb.errors import LoadError
 from infinity_emb.models.safetensors_file import ITEM_BYTES
 from infinity_emb.models.spec.weights import all_tensors, is_pickle
 from infinity_emb.scheduler.memory import is_out_of_memory
-from infinity_emb.types import Device, Dtype, InferenceEngine
+from infinity_emb.types import Device, Dtype, InferenceEngine, Modality
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,7 +48,8 @@ def fitting(spec: ModelSpec, engine: InferenceEngine, options: BackendOptions) -
         LoadError: The weights do not fit into memory; it says what they need and what is left.
     """
     on_cpu = engine is InferenceEngine.OPENVINO or options.device is Device.CPU
-    memory = read_memory() if on_cpu and options.extra.get("onnx_file") is None else None
+    counted = spec.reads is not Modality.TEXT  # the view that reads text counts the whole checkpoint
+    memory = read_memory() if on_cpu and options.extra.get("onnx_file") is None and not counted else None
     if memory is not None and weights_bytes(spec, options.dtype) > memory.available_bytes:
         raise _refusal(spec, options, "")
     try:
