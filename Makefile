@@ -5,6 +5,7 @@
 # make test-clients  the real client packages against a real server (installs them; ARGS="openai cohere" for some)
 # make test-openapi  schemathesis, every check, 20 000 requests against a real server (installs it; ARGS="--requests 2000")
 # make soak    the chaos and overload tests for half an hour each instead of half a minute (SECONDS=…)
+# make parity  measures each row of the parity suite on each backend and writes the table in docs/models.md
 # make clean   removes what the above created in this folder
 
 PYTHON ?= python3
@@ -16,7 +17,7 @@ DEV := .venv-dev
 PIP_FLAGS := --disable-pip-version-check
 export PYTHONUTF8 := 1
 
-.PHONY: help serve test check format docs bench bench-quick test-clients test-openapi soak clean
+.PHONY: help serve test check format docs bench bench-quick test-clients test-openapi soak parity clean
 
 help:
 	@sed -n '1,/^$$/s/^# //p' Makefile
@@ -55,6 +56,9 @@ test-openapi: $(DEV)/.installed
 
 soak: $(DEV)/.installed
 	INFINITY_TEST_CHAOS_S=$(or $(SECONDS),1800) $(DEV)/bin/python -m pytest tests/chaos -s $(ARGS)
+
+parity: $(DEV)/.installed
+	$(DEV)/bin/python tests/parity_table.py -n $(WORKERS) --dist loadfile $(ARGS)
 
 clean:
 	rm -rf $(SERVE) $(DEV) .venv-clients bench/.venvs bench/results .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage htmlcov

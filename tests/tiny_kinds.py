@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 LONGEST = 400
 ANSWERS = ("yes", "no", "Yes", "No")
 CHAT = ("<|im_start|>", "<|im_end|>", "<|endoftext|>", "<bos>", "<think>", "</think>")
+# how Qwen's tokenizers find words
+WORDS = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
 TOKENIZERS = {"bert": "bert", "distilbert": "distilbert", "roberta": "roberta", "mpnet": "mpnet"}
 TOKENIZERS |= {"xlm-roberta": "xlm_roberta", "modernbert": "modernbert", "camembert": "xlm_roberta"}
 
@@ -148,10 +152,9 @@ def _chat_tokenizer(folder: Path):
     from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
     tokenizer = Tokenizer(models.BPE())
-    words = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
-            pre_tokenizers.Split(Regex(words), "isolated"),
+            pre_tokenizers.Split(Regex(WORDS), "isolated"),
             pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
         ]
     )

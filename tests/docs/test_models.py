@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from forward import REAL_BACKENDS
+from infinity_emb.models.graph.registry import supported_model_types
 from infinity_emb.models.spec.judge import RULES
 from infinity_emb.server.fields import EmbedFields
 from infinity_emb.server.kinds import OUTPUTS
 from infinity_emb.server.openai import EmbeddingBody
 from infinity_emb.server.routes import all_routes
 from infinity_emb.server.settings import HttpSettings
+from parity_rows import declared
 
 PAGE = (Path(__file__).parents[2] / "docs/models.md").read_text("utf-8")
 
@@ -32,3 +35,24 @@ def test_options_on_the_page_are_fields_of_a_request():
     named = set(re.findall(r"`([a-z_]+): ", PAGE)) - {"sparse_embedding"}
     assert named
     assert named <= fields
+
+
+def measured():
+    """Kind, name and architecture of each row of the table → its cells."""
+    rows = re.findall(r"^\| (.+) \|$", PAGE.partition("<!-- measured")[2], re.MULTILINE)
+    cells = [tuple(row.split(" | ")) for row in rows[1:]]
+    assert rows[0].split(" | ")[3:] == list(REAL_BACKENDS)
+    return {row[:3]: row[3:] for row in cells}
+
+
+def test_the_table_shows_every_row_of_the_parity_suite_on_every_backend_that_computes_it():
+    table = measured()
+    assert list(table) == [row[:3] for row in declared()], "run make parity"
+    for row in declared():
+        for engine, cell in zip(REAL_BACKENDS, table[row[:3]], strict=True):
+            assert (cell != "–") == (engine in row.engines)  # noqa: RUF001 - the dash of the table
+            assert engine not in row.engines or float(cell) <= 1e-5
+
+
+def test_every_architecture_with_a_builder_is_in_the_table():
+    assert {architecture for _, _, architecture in measured()} >= set(supported_model_types())

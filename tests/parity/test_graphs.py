@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import measured
 import tiny_more
 from infinity_emb.backends.base import BackendOptions
 from infinity_emb.backends.onnxruntime import OnnxRuntimeBackend
@@ -27,7 +28,19 @@ pytestmark = [
 ]
 TOLERANCE = 1e-5
 BACKENDS = {"openvino": OpenVinoBackend, "onnxruntime": OnnxRuntimeBackend}
-LENGTHS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 17, 23, 31, 32, 33, 47, 64, 65, 100, 129, 180, 257, tiny_more.LONGEST)
+LENGTHS = (*range(1, 36), 40, 47, 48, 49, 55, 63, 64, 65, 80, 100, 128, 129, 180, 257, tiny_more.LONGEST)
+# kinds of rows in the table of docs/models.md
+STATES, LOGITS, FORMULAS, STATIC = "token states", "classification head", "token states (formulas)", "static"
+# what is spelled out by `plain_models`, or is a checkpoint of transformers under other names → model_type
+REMOTE = {
+    "jina english": "bert",
+    "jina post norm": "bert",
+    "nomic experts": "nomic_bert",
+    "gte own code": "new",
+    "xlm-roberta in jina's layout": "xlm-roberta",
+    "xlm-roberta in jina's layout, scored": "xlm-roberta",
+}
+STATIC_CASES = ("sentence-transformers", "model2vec", "model2vec shared and weighed")
 ENDING = 7  # a padding id that texts may end in, as where it is the end-of-text id as well
 PLAIN = {"rope_type": "default", "rope_theta": 30000.0}
 LINEAR = {"rope_type": "linear", "factor": 4.0, "rope_theta": 10000.0}
@@ -108,6 +121,10 @@ SCORED: dict[str, tuple[str, dict, int]] = {
 }
 
 
+def test_fifty_texts_of_all_lengths():
+    assert len(set(LENGTHS)) == 50
+
+
 def sequences(spec):
     """Token ids (never a special one) of all lengths, with token types where the family has them."""
     random = np.random.default_rng(3)
@@ -178,11 +195,12 @@ def base(tmp_path_factory):
     checkpoint.cache_clear()
 
 
-def check(base, backend_name, model_type, changes, labels=0):
-    compare(backend_name, *checkpoint(base, model_type, json.dumps(changes), labels))
+def check(row, base, backend_name, model_type, changes, labels=0):
+    compare(row, backend_name, *checkpoint(base, model_type, json.dumps(changes), labels))
 
 
-def compare(backend_name, spec, features, wanted):
+def compare(row, backend_name, spec, features, wanted):
+    """`row` is the kind and the name of a row in the table, or None."""
     assert wanted.std(axis=0).mean() > 0.05, "the reference must tell texts apart"
     backend = BACKENDS[backend_name](spec, BackendOptions(Device.CPU, Dtype.FLOAT32, threads=1))
     try:
@@ -190,6 +208,8 @@ def compare(backend_name, spec, features, wanted):
         alone = np.concatenate([compute(backend, [item]) for item in features])
     finally:
         backend.close()
+    if row is not None:
+        measured.note(*row, backend_name, max(np.abs(packed - wanted).max(), np.abs(alone - wanted).max()))
     for name, vectors in (("packed", packed), ("alone", alone)):
         errors = np.abs(vectors - wanted).max(axis=1)
         worst = int(errors.argmax())
@@ -199,13 +219,13 @@ def compare(backend_name, spec, features, wanted):
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("case", CASES)
 def test_vectors_equal_transformers(case, backend, base):
-    check(base, backend, *CASES[case])
+    check((STATES, case), base, backend, *CASES[case])
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("case", SCORED)
 def test_logits_equal_transformers(case, backend, base):
-    check(base, backend, *SCORED[case])
+    check((LOGITS, case), base, backend, *SCORED[case])
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -215,7 +235,7 @@ def test_weights_stored_in_16_bits_are_computed_in_float32(model_type, dtype, ba
     """The reference reads the same rounded weights, as float32."""
     spec = tiny_more.save(tmp_path, model_type, {}, dtype=dtype)
     features = sequences(spec)
-    compare(backend, spec, features, expected(tiny_more.load(tmp_path, spec), features, spec))
+    compare(None, backend, spec, features, expected(tiny_more.load(tmp_path, spec), features, spec))
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -240,7 +260,7 @@ def test_vectors_equal_the_formulas_where_the_reference_code_is_remote(kind, bac
             torch.zeros(len(item.token_ids), dtype=torch.long) if item.type_ids is None else torch.tensor(item.type_ids)
         )
         rows.append(pooled(states(weights, config, torch.tensor(item.token_ids), types)))
-    compare(backend, spec, features, torch.stack(rows).numpy())
+    compare((FORMULAS, kind), backend, spec, features, torch.stack(rows).numpy())
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -253,7 +273,8 @@ def test_gte_with_its_own_code_scales_rotary_frequencies_by_ntk(backend, tmp_pat
     wanted = expected(tiny_more.load(tmp_path, spec), features, spec)
     own = {"model_type": "new", "rope_theta": 20000, "rope_scaling": {"type": "ntk", "factor": factor}}
     config = spec.config | own | {"rope_parameters": None, "position_embedding_type": "rope", "pack_qkv": True}
-    compare(backend, dataclasses.replace(spec, config=config, model_type="new"), features, wanted)
+    spec = dataclasses.replace(spec, config=config, model_type="new")
+    compare((FORMULAS, "gte own code"), backend, spec, features, wanted)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -264,11 +285,12 @@ def test_xlm_roberta_in_the_layout_of_jina_computes_the_same(labels, backend, tm
     features = sequences(spec)
     wanted = expected(tiny_more.load(tmp_path, spec), features, spec)
     tiny_more.rename_xlm_roberta(spec)
-    compare(backend, spec, features, wanted)
+    row = f"xlm-roberta in jina's layout{', scored' if labels else ''}"
+    compare((FORMULAS, row), backend, spec, features, wanted)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("kind", ["sentence-transformers", "model2vec", "model2vec shared and weighed"])
+@pytest.mark.parametrize("kind", STATIC_CASES)
 def test_static_embeddings_are_the_mean_of_rows(kind, backend, tmp_path):
     import torch
     from sentence_transformers.sentence_transformer.modules import StaticEmbedding
@@ -284,4 +306,4 @@ def test_static_embeddings_are_the_mean_of_rows(kind, backend, tmp_path):
     spec = tiny_more.write_static(tmp_path, tensors)
     features = sequences(spec)
     wanted = torch.stack([pooled(rows[torch.tensor(item.token_ids)]) for item in features]).numpy()
-    compare(backend, spec, features, wanted)
+    compare((STATIC, kind), backend, spec, features, wanted)

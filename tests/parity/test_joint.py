@@ -7,6 +7,7 @@ import io
 import numpy as np
 import pytest
 
+import measured
 from forward import LIBRARIES, REAL_BACKENDS, compute, compute_alone, opened, spec_of
 from infinity_emb.models.preprocess.image import ImagePreprocessor
 from infinity_emb.models.preprocess.media import MediaLimits
@@ -83,11 +84,15 @@ def test_vectors_of_pictures_and_texts_are_those_of_transformers(name, choice, p
     read = [reader.read(png(picture), index) for index, picture in enumerate(pictures)]
     with opened(name, view) as backend:
         together, alone = compute(backend, read)["embedding"], compute_alone(backend, read)["embedding"]
+    if choice == "as published":
+        measured.note(measured.JOINT, "pictures", name, max(abs(together - images).max(), abs(alone - images).max()))
     np.testing.assert_allclose(together, images, atol=TOLERANCE)
     np.testing.assert_allclose(alone, images, atol=TOLERANCE)
     features = TextPreprocessor(spec).texts(TEXTS)
     with opened(name, spec) as backend:
         together, alone = compute(backend, features)["embedding"], compute_alone(backend, features)["embedding"]
+    if choice == "as published":
+        measured.note(measured.JOINT, "texts", name, max(abs(together - texts).max(), abs(alone - texts).max()))
     np.testing.assert_allclose(together, texts, atol=TOLERANCE)
     np.testing.assert_allclose(alone, texts, atol=TOLERANCE)
     assert together.shape[1] == images.shape[1] == DIM

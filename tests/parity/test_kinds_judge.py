@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import measured
 import texts
 import tiny
 import tiny_kinds
@@ -18,6 +19,7 @@ from infinity_emb.types import Task, TextOptions
 
 pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore:::transformers")]
 TOLERANCE = 1e-5
+KIND, LOGIT_SCORE = "language model that reranks", "LogitScore"  # rows in the table of docs/models.md
 QUERY = "what is the capital of peru ?"
 DOCUMENTS = [text for text in texts.sample(60) if text][::5]
 LONG = " ".join(["lima is the capital of peru ."] * 200)
@@ -45,9 +47,10 @@ def made(tmp_path_factory):
     return make
 
 
-def check(found, wanted):
+def check(row, engine, found, wanted):
     """Relevance within 1e-5; logits, which are differences of larger numbers, within as much of the largest."""
     wanted = np.asarray(wanted, np.float32)
+    measured.note(KIND, row, engine, abs(sigmoid(found) - sigmoid(wanted)).max())
     np.testing.assert_allclose(sigmoid(found), sigmoid(wanted), atol=TOLERANCE, rtol=0)
     np.testing.assert_allclose(found, wanted, atol=TOLERANCE * max(1.0, np.abs(wanted).max()), rtol=0)
 
@@ -132,7 +135,7 @@ def test_scores_equal_the_logits_of_transformers(name, engine, made):
     assert np.std(wanted) > 0.05
     with opened(engine, spec) as backend:
         for most in (64, 1):
-            check(compute(backend, features, most)["logits"][:, 0], wanted)
+            check(name, engine, compute(backend, features, most)["logits"][:, 0], wanted)
 
 
 @pytest.mark.parametrize("engine", REAL_BACKENDS)
@@ -159,4 +162,4 @@ def test_a_cross_encoder_with_a_logit_score_equals_sentence_transformers(false, 
     spec = read_spec(Checkpoint(folder, "ours", "local folder"))
     with opened(engine, spec) as backend:
         found = compute(backend, make_preprocessor(spec).pairs(QUERY, DOCUMENTS))["logits"][:, 0]
-    check(found, wanted)
+    check(LOGIT_SCORE, engine, found, wanted)

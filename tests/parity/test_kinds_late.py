@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import measured
 import texts
 import tiny_kinds
 from forward import REAL_BACKENDS, batches, opened, spec_of
@@ -15,6 +16,7 @@ from infinity_emb.types import Task, TextOptions
 
 pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore:::transformers")]
 TOLERANCE = 1e-5
+KIND = "late interaction"  # of rows in the table of docs/models.md
 TEXTS = [text for text in texts.sample(60) if text.strip()][::4]
 PROMPTS = {"query": "[Q] ", "document": "[D] "}
 PUNCTUATION = {"MultiVectorMask": {"skiplist_words": [".", "?", "!", ","]}}
@@ -107,7 +109,9 @@ def test_vectors_and_scores_equal_sentence_transformers(case, engine, made):
             own_documents = vectors(backend, spec, TEXTS, "document", most)
             for found, wanted in ((own_queries, queries), (own_documents, documents)):
                 assert [one.shape for one in found] == [one.shape for one in wanted]
-                for mine, theirs in zip(found, wanted, strict=True):
+                pairs = list(zip(found, wanted, strict=True))
+                measured.note(KIND, case, engine, max(abs(mine - theirs).max() for mine, theirs in pairs))
+                for mine, theirs in pairs:
                     np.testing.assert_allclose(mine, theirs, atol=TOLERANCE)
     own_scores = np.stack([score_late(query, own_documents, mean=False) for query in own_queries])
     np.testing.assert_allclose(own_scores, scores, atol=1e-4)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import measured
 import texts
 import tiny_kinds
 from forward import REAL_BACKENDS, batches, opened, spec_of
@@ -14,6 +15,7 @@ from infinity_emb.types import Task
 
 pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore:::transformers")]
 TOLERANCE = 1e-5
+KIND = "sparse encoder"  # of rows in the table of docs/models.md
 TEXTS = texts.sample(60)[::4]
 # what is built → family, old spelling, pooling
 CASES = {
@@ -68,7 +70,9 @@ def test_weights_equal_sentence_transformers(case, engine, made):
     assert spec.task is Task.SPARSE
     with opened(engine, spec) as backend:
         for most in (64, 1):
-            np.testing.assert_allclose(weights(backend, spec, most), wanted, atol=TOLERANCE, rtol=TOLERANCE)
+            found = weights(backend, spec, most)
+            measured.note(KIND, case, engine, (abs(found - wanted) / np.maximum(1, wanted)).max())
+            np.testing.assert_allclose(found, wanted, atol=TOLERANCE, rtol=TOLERANCE)
 
 
 @pytest.fixture(scope="module")

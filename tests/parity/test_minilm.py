@@ -9,6 +9,7 @@ import httpx
 import numpy as np
 import pytest
 
+import measured
 import texts
 from forward import REAL_BACKENDS, compute, compute_alone, opened, spec_of
 from infinity_emb import InfinityPipeline
@@ -17,6 +18,7 @@ from serving import serve
 
 pytestmark = [pytest.mark.parity, pytest.mark.timeout(600)]
 TOLERANCE = 1e-5
+KIND, ROW = "real model", "all-MiniLM-L6-v2"  # in the table of docs/models.md
 COUNT = 500
 MIXED = 60
 LONGEST_WORDS = 400
@@ -66,6 +68,7 @@ def test_mixed_batches_give_the_vectors_of_sentence_transformers(engine, minilm_
         vectors = pipeline.encode(TEXTS)
     assert vectors.shape == (COUNT, 384)
     assert vectors.dtype == np.float32
+    measured.note(KIND, ROW, engine, abs(vectors - reference).max())
     assert abs(vectors - reference).max() <= TOLERANCE
 
 
@@ -77,6 +80,7 @@ def test_texts_alone_give_the_vectors_of_sentence_transformers(engine, minilm_fo
     with opened(engine, spec) as backend:
         alone = compute_alone(backend, items)["embedding"]
         mixed = compute(backend, items[:MIXED])["embedding"]
+    measured.note(KIND, ROW, engine, abs(alone - reference).max())
     assert abs(alone - reference).max() <= TOLERANCE
     assert abs(mixed - alone[:MIXED]).max() <= 1e-6
 

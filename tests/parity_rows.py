@@ -1,0 +1,54 @@
+"""The rows that the parity suite has: what the table in docs/models.md must show."""
+
+from __future__ import annotations
+
+import importlib
+from typing import NamedTuple
+
+import measured
+from forward import REAL_BACKENDS
+
+GRAPH_BACKENDS = ("openvino", "onnxruntime")
+# Test modules that measure, without `test_`.
+MODULES = ("architectures", "graphs", "kinds_judge", "kinds_late", "kinds_sparse", "minilm")
+# One that cannot be looked into without the reference libraries.
+CLOSED_MODULES = ("joint",)
+
+
+class Row(NamedTuple):
+    """One row.
+
+    Attributes:
+        kind: What is compared.
+        name: The checkpoint.
+        architecture: Its `model_type`.
+        engines: That compute it.
+    """
+
+    kind: str
+    name: str
+    architecture: str
+    engines: tuple[str, ...] = REAL_BACKENDS
+
+
+def declared() -> list[Row]:
+    """Every row, in the order of the table."""
+    suite = {name: importlib.import_module(f"parity.test_{name}") for name in MODULES}
+    embedders, graphs, judge = suite["architectures"], suite["graphs"], suite["kinds_judge"]
+    late, sparse, real = suite["kinds_late"], suite["kinds_sparse"], suite["minilm"]
+    return [
+        Row(real.KIND, real.ROW, "bert"),
+        *(Row(embedders.PADDED, name, name) for name in embedders.tiny_embedders.MODEL_TYPES),
+        *(Row(embedders.EMBEDS, name, kind) for name, (kind, _) in embedders.EMBEDDERS.items()),
+        *(Row(graphs.STATES, name, case[0], GRAPH_BACKENDS) for name, case in graphs.CASES.items()),
+        *(Row(graphs.FORMULAS, name, kind, GRAPH_BACKENDS) for name, kind in graphs.REMOTE.items()),
+        *(Row(graphs.STATIC, name, "static", GRAPH_BACKENDS) for name in graphs.STATIC_CASES),
+        *(Row(embedders.SCORES, name, name) for name in embedders.RERANKERS),
+        *(Row(embedders.CLASSES, name, name.partition(" ")[0]) for name in embedders.CLASS_ROWS),
+        *(Row(graphs.LOGITS, name, case[0], GRAPH_BACKENDS) for name, case in graphs.SCORED.items()),
+        *(Row(judge.KIND, name, case[0]) for name, case in judge.CASES.items()),
+        Row(judge.KIND, judge.LOGIT_SCORE, "qwen3"),
+        *(Row(sparse.KIND, name, case[0]) for name, case in sparse.CASES.items()),
+        *(Row(late.KIND, name, case[0]) for name, case in late.CASES.items()),
+        *(Row(measured.JOINT, name, "clip") for name in ("pictures", "texts")),
+    ]
