@@ -21,10 +21,17 @@ class Bound(NamedTuple):
     Attributes:
         socket: Bound and listening.
         model_index: Position of the only model that answers there; None is all of them.
+        path: Of a unix socket.
     """
 
     socket: socket.socket
     model_index: int | None
+    path: str | None = None
+
+    def release(self) -> None:
+        """Leave nothing behind once the socket is closed."""
+        if self.path is not None:
+            Path(self.path).unlink(missing_ok=True)
 
 
 def bind(server_args: ServerArgs, model_count: int) -> list[Bound]:
@@ -36,7 +43,7 @@ def bind(server_args: ServerArgs, model_count: int) -> list[Bound]:
     bound: list[Bound] = []
     try:
         if server_args.uds:
-            return [Bound(_bind_unix(server_args.uds), None)]
+            return [Bound(_bind_unix(server_args.uds), None, server_args.uds)]
         for listener in server_args.listeners(model_count):
             opened = _bind_port(server_args.host, listener.port)
             bound.append(Bound(opened, listener.model_index))

@@ -143,6 +143,8 @@ class ServerProcess:
             server.should_exit = True
         await asyncio.gather(*loops)
         await asyncio.gather(*(server.shutdown(sockets=[bound.socket]) for server, bound in self._servers))
+        for _, bound in self._servers:
+            bound.release()
 
 
 async def _start(server: uvicorn.Server, bound: Bound) -> None:
