@@ -23,11 +23,14 @@ help:
 	@sed -n '1,/^$$/s/^# //p' Makefile
 
 # Byte code is made beforehand, and again after a change, since some environments forbid Python to keep it by itself.
+COMPILE = -m compileall -q src
+
 serve: $(SERVE)/.installed
-	@$(SERVE)/bin/python -m compileall -q src
+	@$(SERVE)/bin/python $(COMPILE)
 	@$(SERVE)/bin/infinity_emb v2 --port $(PORT) $(ARGS)
 
 test: $(DEV)/.installed
+	@$(DEV)/bin/python $(COMPILE)
 	$(DEV)/bin/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 check: $(DEV)/.installed
@@ -46,6 +49,7 @@ docs: $(DEV)/.installed
 	$(DEV)/bin/python -m infinity_emb.cli.reference > docs/cli.md
 
 bench bench-quick: $(DEV)/.installed
+	@$(DEV)/bin/python $(COMPILE)
 	$(DEV)/bin/python bench/run.py $(if $(filter bench-quick,$@),--quick) $(ARGS)
 
 test-clients: $(DEV)/.installed
