@@ -4,7 +4,8 @@
 # make bench   side by side with peers, about 20 minutes (make bench-quick: 3)
 # make test-clients  the real client packages against a real server (installs them; ARGS="openai cohere" for some)
 # make test-openapi  schemathesis, every check, 20 000 requests against a real server (installs it; ARGS="--requests 2000")
-# make soak    the chaos and overload tests for half an hour each instead of half a minute (SECONDS=…)
+# make fuzz    a million inputs guided by coverage, at everything that reads what comes from outside (INPUTS=…; Linux)
+# make soak    faults, overload, health and steady work for half an hour each instead of half a minute (SECONDS=…)
 # make parity  measures each row of the parity suite on each backend and writes the table in docs/models.md
 # make clean   removes what the above created in this folder
 
@@ -17,7 +18,7 @@ DEV := .venv-dev
 PIP_FLAGS := --disable-pip-version-check
 export PYTHONUTF8 := 1
 
-.PHONY: help serve test check format docs bench bench-quick test-clients test-openapi soak parity clean
+.PHONY: help serve test check format docs bench bench-quick test-clients test-openapi fuzz soak parity clean
 
 help:
 	@sed -n '1,/^$$/s/^# //p' Makefile
@@ -58,6 +59,9 @@ test-clients: $(DEV)/.installed
 test-openapi: $(DEV)/.installed
 	$(DEV)/bin/python tests/openapi/run.py $(ARGS)
 
+fuzz: $(DEV)/.fuzz
+	$(DEV)/bin/python tests/fuzz/run.py --inputs $(or $(INPUTS),1000000) $(ARGS)
+
 soak: $(DEV)/.installed
 	INFINITY_TEST_CHAOS_S=$(or $(SECONDS),1800) $(DEV)/bin/python -m pytest tests/chaos -s $(ARGS)
 
@@ -81,4 +85,9 @@ $(DEV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(DEV)
 	$(DEV)/bin/python -m pip install $(PIP_FLAGS) --upgrade "pip>=25.1"
 	$(DEV)/bin/python -m pip install $(PIP_FLAGS) -e ".[audio,onnxruntime,server,vision,zstd]" --group check --group test
+	@touch $@
+
+# Without a wheel, atheris would be built with a clang that few have; `python tests/fuzz/run.py --plain` needs neither.
+$(DEV)/.fuzz: $(DEV)/.installed
+	$(DEV)/bin/python -m pip install $(PIP_FLAGS) --only-binary atheris --group fuzz
 	@touch $@

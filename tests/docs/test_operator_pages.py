@@ -40,7 +40,7 @@ def test_every_path_that_is_open_without_a_key_is_listed():
 
 @pytest.mark.parametrize("page", [SECURITY, OPERATIONS], ids=["security", "operations"])
 def test_every_option_that_is_named_exists(page):
-    flags = set(re.findall(r"--([a-z][a-z-]+)", page)) - {"inputs"}
+    flags = set(re.findall(r"--([a-z][a-z-]+)", page)) - {"inputs", "plain"}
     assert flags
     assert flags <= set(SETTING_BY_FLAG)
 

@@ -11,8 +11,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from corpus import interesting, kept
 from mutate import mutated
-from run import CORPUS
 from targets import TARGETS
 
 INPUTS = 1500
@@ -31,10 +31,8 @@ def target(request, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda kind: kind.name, indirect=True)
 def test_nothing_breaks_it(target):
-    for path in sorted((CORPUS / target.name).glob("*")):
-        target.run(path.read_bytes())
-    for seed in target.seeds:
-        target.run(seed)
+    for data in (*kept(target.name), *interesting(target.name), *target.seeds):
+        target.run(data)
     chance = random.Random(11)
     for number in range(INPUTS * target.share // 8):
         data = mutated(target.seeds, chance)
