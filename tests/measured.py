@@ -6,8 +6,9 @@ import json
 import os
 from pathlib import Path
 
-# Names the file that takes the notes, one JSON object a line; several test processes may write to it.
 JOINT = "pictures and texts"  # kind of the rows that tests/parity/test_joint.py measures
+SOUNDS = "sounds and texts"  # and tests/parity/test_sounds.py
+# Names the file that takes the notes, one JSON object a line; several test processes may write to it.
 VARIABLE = "INFINITY_TEST_MEASURED"
 
 

@@ -87,12 +87,7 @@ CASES = {
     114: "options of several models",
 }
 
-_SOUND = "no served model reads sound yet; its answer to such a request is tested as number 89"
-WAITING = {
-    92: _SOUND,
-    93: _SOUND,
-    95: _SOUND,
-}
+WAITING: dict[int, str] = {}
 
 
 def names_by_number() -> dict[int, list[str]]:

@@ -40,6 +40,7 @@ class FeaturesForward:
         embed = getattr(module, method)
         self._embed = CompiledModule(torch, embed) if compiled else embed
         self._dtype = module.dtype
+        self._torch, self._reads_audio = torch, spec.reads is Modality.AUDIO
         self._reads_text = spec.reads is Modality.TEXT
         self.inputs: tuple[str, ...] = ("input_ids", "segment_ids")
         if not self._reads_text:
@@ -51,5 +52,10 @@ class FeaturesForward:
             real = (arrays["segment_ids"] > 0).long()
             made = self._embed(input_ids=arrays["input_ids"], attention_mask=real)
         else:
-            made = self._embed(**{name: arrays[name].to(self._dtype) for name in self.inputs})
+            media = {name: arrays[name].to(self._dtype) for name in self.inputs}
+            made = self._embed(**media, **self._flags(len(media[self.inputs[0]])))
         return getattr(made, "pooler_output", made)  # a tensor before transformers 5
+
+    def _flags(self, count: int) -> Tensors:
+        """With fusion every sound is mixed as a long one, as the reference treats one that comes alone."""
+        return {"is_longer": self._torch.ones((count, 1), dtype=self._torch.bool)} if self._reads_audio else {}

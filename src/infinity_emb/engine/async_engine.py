@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 from infinity_emb.config.engine_args import EngineArgs
 from infinity_emb.engine.cache import make_cache
 from infinity_emb.engine.inputs import check_list, is_small
-from infinity_emb.engine.kinds import VERBS, KindsFace, usage_of
+from infinity_emb.engine.kinds import VERBS, KindsFace
 from infinity_emb.engine.loader import LoadedModel, load
 from infinity_emb.engine.media_face import Towers, capabilities_of, stop_at_once
 from infinity_emb.engine.runtime import ModelRuntime
+from infinity_emb.engine.usage import usage_of
 from infinity_emb.engine.vectors import activate, check_dimensions, finish_vectors, sigmoid
 from infinity_emb.errors import (
     BackendError,

@@ -13,6 +13,7 @@ from infinity_emb.engine.late import finish_tokens, score_late
 from infinity_emb.engine.media_face import MediaFace
 from infinity_emb.engine.muvera import encode_fixed
 from infinity_emb.engine.token_states import TokenStates, token_view
+from infinity_emb.engine.usage import usage_of
 from infinity_emb.engine.vectors import check_dimensions, finish_vectors, sigmoid
 from infinity_emb.engine.words import weigh_words
 from infinity_emb.errors import CapabilityError, InputTooLargeError
@@ -224,11 +225,3 @@ class KindsFace(MediaFace):
             self._token_states = TokenStates(self.engine_args, self._model)
         runtime = await self._token_states.runtime()
         return list((await self._compute(features, call, runtime))["tokens"])
-
-
-def usage_of(features: Sequence[Features]) -> Usage:
-    """What a request cost."""
-    return Usage(
-        prompt_tokens=sum(len(item.token_ids) for item in features),
-        truncated=tuple(index for index, item in enumerate(features) if item.truncated),
-    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
@@ -10,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from infinity_emb.engine.contract import ContractFace
 from infinity_emb.engine.media import MediaFetcher, MediaPolicy
 from infinity_emb.engine.tower import MAX_ITEMS, LoadedTower, Tower
+from infinity_emb.engine.usage import media_usage_of
 from infinity_emb.engine.vectors import check_dimensions, finish_vectors
 from infinity_emb.errors import CapabilityError, InputTooLargeError, NotReadyError
-from infinity_emb.models.spec.image import PIXELS
-from infinity_emb.types import EmbedOptions, EmbedResult, Modality, Task, Usage
+from infinity_emb.types import EmbedOptions, EmbedResult, Modality, Task
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -129,7 +128,7 @@ class MediaFace(ContractFace):
             call.times.model = self.card.served_name
             call.times.tokenize_s += time.monotonic() - started_s
         outputs = await self._compute(features, call, tower.runtime)
-        return EmbedResult(finish_vectors(outputs, self._model.spec, options), _usage_of(features))
+        return EmbedResult(finish_vectors(outputs, self._model.spec, options), media_usage_of(features))
 
     async def _embed_media(
         self, modality: Modality, sources: list[Any], dimensions: int | None
@@ -166,9 +165,3 @@ def check_modality(card: ModelCard, modality: Modality) -> None:
         f"Send this request to a model that reads {modality.value}.",
         param="modality",
     )
-
-
-def _usage_of(features: list[Features]) -> Usage:
-    tokens = sum(item.cost for item in features)
-    pixels = [item.arrays[PIXELS] for item in features if item.arrays and PIXELS in item.arrays]
-    return Usage(tokens, media_tokens=tokens, image_pixels=sum(math.prod(one.shape[1:]) for one in pixels))

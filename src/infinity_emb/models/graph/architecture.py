@@ -40,9 +40,11 @@ class JointArchitecture:
 
     Attributes:
         towers: What is read → `(builder, config) -> vectors`, float32 `[segments, dim]`, not yet of unit length.
+        prefixes: As of `Architecture`.
     """
 
     towers: Mapping[Modality, Encode]
+    prefixes: tuple[str, ...] = ()
 
 
 def require_config(config: Config, name: str) -> Any:

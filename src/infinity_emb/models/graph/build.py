@@ -12,7 +12,7 @@ from infinity_emb.models.graph.heads import apply_modules, token_vectors
 from infinity_emb.models.graph.registry import architecture, joint_architecture
 from infinity_emb.models.graph.tensors import Tensors
 from infinity_emb.models.graph.words import answer_logit, sparse_weights
-from infinity_emb.types import Task
+from infinity_emb.types import Modality, Task
 
 if TYPE_CHECKING:
     from infinity_emb.models.graph.graph import Graph
@@ -35,8 +35,10 @@ def build_graph(spec: ModelSpec) -> Graph:
     for field, known in _EVERYWHERE.items():
         check_config(spec.config, field, *known)
     if spec.media:
-        builder = GraphBuilder(Tensors(spec.weights), longest=spec.max_length)
-        vectors = joint_architecture(spec.model_type).towers[spec.reads](builder, spec.config)
+        joint = joint_architecture(spec.model_type)
+        shapes = {} if spec.reads is Modality.TEXT else spec.media_spec(spec.reads).arrays
+        builder = GraphBuilder(Tensors(spec.weights, joint.prefixes), longest=spec.max_length, media=shapes)
+        vectors = joint.towers[spec.reads](builder, spec.config)
         return builder.finish(apply_modules(builder, spec, vectors))
     family = architecture(spec.model_type, spec.config)
     expansion = spec.late.expansion if spec.late else None

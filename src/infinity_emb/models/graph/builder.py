@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from infinity_emb.errors import CheckpointError
 from infinity_emb.models.graph.graph import Graph, Weight
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from infinity_emb.models.graph.tensors import Location, Tensors
 
 OPSET = 20
@@ -52,9 +55,17 @@ class GraphBuilder:
         tensors: Of the checkpoint.
         hides_filling: A text's other tokens do not see what a query is filled up with.
         longest: Tokens of the longest text; 0 if that is not known.
+        media: Arrays that may be asked for beside `INPUTS`, and their shapes for one item.
     """
 
-    def __init__(self, tensors: Tensors, *, hides_filling: bool = False, longest: int = 0) -> None:
+    def __init__(
+        self,
+        tensors: Tensors,
+        *,
+        hides_filling: bool = False,
+        longest: int = 0,
+        media: Mapping[str, tuple[int, ...]] = MappingProxyType({}),
+    ) -> None:
         self.tensors = tensors
         self.longest = longest
         self.hides_filling = hides_filling
@@ -63,7 +74,7 @@ class GraphBuilder:
         self._weights: dict[str, tuple[Location, Weight]] = {}
         self._casts: dict[str, str] = {}
         self._inputs: dict[str, None] = {}
-        self._media: dict[str, tuple[int, ...]] = {}
+        self._media = dict(media)
         self._count = 0
 
     def input(self, name: str) -> str:
@@ -71,10 +82,9 @@ class GraphBuilder:
         self._inputs[name] = None
         return name
 
-    def media(self, name: str, shape: tuple[int, ...]) -> str:
-        """Ask for an array of images or sounds: float32 `[segments, *shape]`."""
-        self._media[name] = shape
-        return self.input(name)
+    def media(self, name: str) -> tuple[str, tuple[int, ...]]:
+        """Ask for an array of images or sounds: float32 `[segments, *shape]`, and that shape."""
+        return self.input(name), self._media[name]
 
     def node(self, operator: str, inputs: list[str], **attributes: Any) -> str:
         """Add one operator with one output."""

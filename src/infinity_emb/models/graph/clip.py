@@ -78,8 +78,8 @@ def encode_layers(builder: GraphBuilder, config: Config, attention: SegmentAtten
 
 def _patches(builder: GraphBuilder, vision: Config) -> str:
     """`[images, patches, hidden]`: a linear layer on each patch, written as a convolution."""
-    channels, size, patch = (int(vision[name]) for name in ("num_channels", "image_size", "patch_size"))
-    pixels = builder.media(PIXELS, (channels, size, size))
+    channels, patch = int(vision["num_channels"]), int(vision["patch_size"])
+    pixels, _ = builder.media(PIXELS)
     kernel = builder.weight(
         "vision_model.embeddings.patch_embedding.weight", (int(vision["hidden_size"]), channels, patch, patch)
     )

@@ -38,6 +38,7 @@ _ARCHITECTURES: dict[str, str] = {
 }
 # The same for models that read media beside text.
 _JOINT: dict[str, str] = {
+    "clap": f"{_PACKAGE}.clap:CLAP",
     "clip": f"{_PACKAGE}.clip:CLIP",
 }
 # (model_type, field of config.json, its value) → another architecture that goes by the same model_type

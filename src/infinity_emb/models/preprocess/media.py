@@ -16,6 +16,7 @@ _PACKAGE = "infinity_emb.models.preprocess"
 # modality → its preprocessor, loaded when a model needs it
 _PREPROCESSORS = {
     Modality.IMAGE: f"{_PACKAGE}.image:ImagePreprocessor",
+    Modality.AUDIO: f"{_PACKAGE}.sound:SoundPreprocessor",
 }
 
 

@@ -24,6 +24,7 @@ _CLASS_BY_TYPE = {
     "albert": "AlbertTokenizer",
     "bart": "BartTokenizer",
     "bert": "BertTokenizer",
+    "clap": "RobertaTokenizer",
     "camembert": "CamembertTokenizer",
     "deberta": "DebertaTokenizer",
     "deberta-v2": "DebertaV2Tokenizer",

@@ -52,9 +52,10 @@ def log_mel(samples: FloatArray, bank: Doubles, hop: int) -> FloatArray:
     result = np.empty((len(frames), bank.shape[1]), np.float32)
     for start in range(0, len(frames), _BLOCK_FRAMES):
         block = frames[start : start + _BLOCK_FRAMES]
-        spectrum = np.fft.rfft(block.astype(np.float64) * window).astype(np.complex64)
-        power = np.abs(spectrum, dtype=np.float64) ** 2
-        result[start : start + len(block)] = 10.0 * np.log10(np.maximum(power @ bank, FLOOR))
+        with np.errstate(over="ignore", invalid="ignore"):  # absurdly loud samples give no finite result
+            spectrum = np.fft.rfft(block.astype(np.float64) * window).astype(np.complex64)
+            power = np.abs(spectrum, dtype=np.float64) ** 2
+            result[start : start + len(block)] = 10.0 * np.log10(np.maximum(power @ bank, FLOOR))
     return result
 
 

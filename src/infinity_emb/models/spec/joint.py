@@ -1,4 +1,4 @@
-"""Reads models that put texts and images, or texts and sounds, into one space: CLIP and its kind."""
+"""Reads models that put texts and images, or texts and sounds, into one space: CLIP, CLAP and their kind."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from infinity_emb.models.spec.modules import FILE as MODULES_FILE
 from infinity_emb.models.spec.modules import Chain
 from infinity_emb.models.spec.parts import Parts, make_spec
 from infinity_emb.models.spec.scorer import Scorer
+from infinity_emb.models.spec.sound import read_sounds
 from infinity_emb.types import Modality, Task
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class _Family(NamedTuple):
 
 # model_type → how it is read
 FAMILIES: dict[str, _Family] = {
+    "clap": _Family(read_sounds, ("projection_dim", 512)),
     "clip": _Family(read_image, ("projection_dim", 512)),
 }
 _KINDS = frozenset({"Transformer", "CLIPModel", "Normalize"})

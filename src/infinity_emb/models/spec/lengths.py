@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 OFFSET_POSITIONS = frozenset(
     {
         "camembert",
+        "clap",
         "data2vec-text",
         "ibert",
         "longformer",

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from infinity_emb.models.spec.files import ConfigFile
+from infinity_emb.models.spec.image import FILE
+from infinity_emb.models.spec.image import read_options as media_options
+from infinity_emb.models.spec.media import MediaSpec
+from infinity_emb.models.spec.towers import AUDIO, tower_config
+from infinity_emb.types import Modality
 
 if TYPE_CHECKING:
-    from infinity_emb.models.spec.files import ConfigFile, Repository
+    from infinity_emb.models.spec.files import Repository
 
-FILE = "preprocessor_config.json"
-JOINT_FILE = "processor_config.json"  # where transformers 5 writes all processors of a model
-_JOINT_SECTIONS = ("feature_extractor", "audio_processor")
+SPECTROGRAMS = "input_features"
 KIND = "ClapFeatureExtractor"
 FUSION, CROP = "fusion", "rand_trunc"
 PADDINGS = ("repeatpad", "repeat", "pad")
@@ -60,13 +65,34 @@ class SoundSpec:
         return MAX_FUSED_S * self.rate if self.fusion else self.window
 
 
-def read_sound(repository: Repository, folder: str = "") -> SoundSpec:
+def read_sounds(repository: Repository, folder: str, config: ConfigFile) -> MediaSpec:
+    """The sounds of a model with an HTSAT in it.
+
+    Raises:
+        CheckpointError: A file is missing or broken, or its options give spectrograms of another size than the model
+            reads.
+    """
+    settings = media_options(repository, folder, "feature_extractor").data
+    options = read_options(settings)
+    audio = ConfigFile(f"{config.name}: {AUDIO}", tower_config(config.data, AUDIO))
+    if options.mels != audio.needed_whole("num_mel_bins"):
+        raise audio.error("num_mel_bins", f"{FILE} gives {options.mels} mel bands (feature_size). Correct one of them.")
+    if options.fusion != audio.flag("enable_fusion", default=False):
+        wanted, found = (FUSION, CROP) if not options.fusion else (CROP, FUSION)
+        raise audio.error("enable_fusion", f"it needs truncation {wanted!r}, but {FILE} says {found!r}. Correct one.")
+    # A token of the last stage is about as wide as one of a text, and all stages cost the same.
+    grid = audio.needed_whole("spec_size") // _edge(audio.data["patch_stride"]) // 2 ** (len(audio.data["depths"]) - 1)
+    shape = (options.channels, options.frames, options.mels)
+    return MediaSpec(Modality.AUDIO, max(1, grid) ** 2, {SPECTROGRAMS: shape}, settings)
+
+
+def read_options(settings: dict[str, Any]) -> SoundSpec:
     """How sounds are prepared; what the file leaves out has the reference's default.
 
     Raises:
-        CheckpointError: There is no such file, or it asks for something that is not computed.
+        CheckpointError: It asks for something that is not computed.
     """
-    found = _find(repository, folder)
+    found = ConfigFile(FILE, settings)
     kind = found.text("feature_extractor_type")
     if kind not in {None, KIND}:
         raise found.error("feature_extractor_type", f"{kind!r} is not supported. Supported: {KIND}.")
@@ -90,10 +116,5 @@ def read_sound(repository: Repository, folder: str = "") -> SoundSpec:
     )
 
 
-def _find(repository: Repository, folder: str) -> ConfigFile:
-    prefix = f"{folder}/" if folder else ""
-    joint = repository.config(prefix + JOINT_FILE)
-    for section in _JOINT_SECTIONS:
-        if joint.data.get(section) is not None:
-            return joint.section(section)
-    return repository.config(prefix + FILE, required=True)
+def _edge(value: Any) -> int:
+    return int(value if isinstance(value, int) else value[0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-TEXT, VISION = "text_config", "vision_config"
+TEXT, VISION, AUDIO = "text_config", "vision_config", "audio_config"
 
 # What transformers takes where a file is silent; files are often written without what is not special about them.
 _CLIP = {"hidden_act": "quick_gelu", "layer_norm_eps": 1e-5, "num_hidden_layers": 12}
@@ -27,6 +27,35 @@ _DEFAULTS: dict[tuple[str, str], dict[str, Any]] = {
         "image_size": 224,
         "patch_size": 32,
     },
+    ("clap", TEXT): {
+        "vocab_size": 50265,
+        "hidden_size": 768,
+        "intermediate_size": 3072,
+        "num_hidden_layers": 12,
+        "num_attention_heads": 12,
+        "hidden_act": "gelu",
+        "layer_norm_eps": 1e-12,
+        "max_position_embeddings": 514,
+        "type_vocab_size": 1,
+        "pad_token_id": 1,
+    },
+    ("clap", AUDIO): {
+        "num_mel_bins": 64,
+        "spec_size": 256,
+        "patch_size": 4,
+        "patch_stride": (4, 4),
+        "patch_embeds_hidden_size": 96,
+        "enable_patch_layer_norm": True,
+        "window_size": 8,
+        "depths": (2, 2, 6, 2),
+        "num_attention_heads": (4, 8, 16, 32),
+        "mlp_ratio": 4.0,
+        "hidden_act": "gelu",
+        "layer_norm_eps": 1e-5,
+        "qkv_bias": True,
+        "enable_fusion": False,
+        "aff_block_r": 4,
+    },
 }
 # Model types that are described in such sections.
 JOINT_TYPES = frozenset(model_type for model_type, _ in _DEFAULTS)
@@ -44,7 +73,7 @@ def tower_config(config: dict[str, Any], name: str) -> dict[str, Any]:
 
     Args:
         config: The whole config.json.
-        name: `text_config`, `vision_config`, …
+        name: `text_config`, `vision_config` or `audio_config`
     """
     defaults = _DEFAULTS.get((str(config.get("model_type")), name), {})
     section = defaults | _known(config.get(name))

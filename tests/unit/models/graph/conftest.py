@@ -8,6 +8,8 @@ import pytest
 from infinity_emb.models.graph.builder import GraphBuilder
 from infinity_emb.models.graph.graph import Weight
 
+MEDIA = {"pixel_values": (3, 224, 224), "input_features": (1, 1001, 64)}
+
 
 class AnyShape(tuple):
     """Equal to every shape."""
@@ -42,4 +44,4 @@ class AnyTensors:
 
 @pytest.fixture
 def builder():
-    return GraphBuilder(AnyTensors())
+    return GraphBuilder(AnyTensors(), media=MEDIA)
