@@ -10,7 +10,7 @@ from forward import REAL_BACKENDS
 
 GRAPH_BACKENDS = ("openvino", "onnxruntime")
 # Test modules that measure, without `test_`.
-MODULES = ("architectures", "graphs", "kinds_judge", "kinds_late", "kinds_sparse", "minilm")
+MODULES = ("architectures", "graphs", "kinds_judge", "kinds_late", "kinds_sparse", "minilm", "static")
 # Those that cannot be looked into without the reference libraries.
 CLOSED_MODULES = ("joint", "sounds")
 
@@ -36,6 +36,7 @@ def declared() -> list[Row]:
     suite = {name: importlib.import_module(f"parity.test_{name}") for name in MODULES}
     embedders, graphs, judge = suite["architectures"], suite["graphs"], suite["kinds_judge"]
     late, sparse, real = suite["kinds_late"], suite["kinds_sparse"], suite["minilm"]
+    static = suite["static"]
     return [
         Row(real.KIND, real.ROW, "bert"),
         *(Row(embedders.PADDED, name, name) for name in embedders.tiny_embedders.MODEL_TYPES),
@@ -43,6 +44,7 @@ def declared() -> list[Row]:
         *(Row(graphs.STATES, name, case[0], GRAPH_BACKENDS) for name, case in graphs.CASES.items()),
         *(Row(graphs.FORMULAS, name, kind, GRAPH_BACKENDS) for name, kind in graphs.REMOTE.items()),
         *(Row(graphs.STATIC, name, "static", GRAPH_BACKENDS) for name in graphs.STATIC_CASES),
+        *(Row(static.KIND, name, "static", GRAPH_BACKENDS) for name in (*static.CASES, *static.MODEL2VEC)),
         *(Row(embedders.SCORES, name, name) for name in embedders.RERANKERS),
         *(Row(embedders.CLASSES, name, name.partition(" ")[0]) for name in embedders.CLASS_ROWS),
         *(Row(graphs.LOGITS, name, case[0], GRAPH_BACKENDS) for name, case in graphs.SCORED.items()),

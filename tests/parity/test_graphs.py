@@ -30,7 +30,7 @@ TOLERANCE = 1e-5
 BACKENDS = {"openvino": OpenVinoBackend, "onnxruntime": OnnxRuntimeBackend}
 LENGTHS = (*range(1, 36), 40, 47, 48, 49, 55, 63, 64, 65, 80, 100, 128, 129, 180, 257, tiny_more.LONGEST)
 # kinds of rows in the table of docs/models.md
-STATES, LOGITS, FORMULAS, STATIC = "token states", "classification head", "token states (formulas)", "static"
+STATES, LOGITS, FORMULAS, STATIC = "token states", "classification head", "token states (formulas)", "static graph"
 # what is spelled out by `plain_models`, or is a checkpoint of transformers under other names → model_type
 REMOTE = {
     "jina english": "bert",

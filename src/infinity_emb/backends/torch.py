@@ -13,7 +13,7 @@ from infinity_emb.backends.torch_device import choose_device, choose_dtype
 from infinity_emb.backends.torch_forward import Forward, PackedForward, PaddedForward, packs
 from infinity_emb.backends.torch_media import FeaturesForward
 from infinity_emb.backends.torch_words import make_head
-from infinity_emb.errors import LoadError, NotReadyError
+from infinity_emb.errors import ConfigurationError, LoadError, NotReadyError
 from infinity_emb.models.torch_module import load_module
 from infinity_emb.types import Dtype, Modality
 
@@ -56,6 +56,12 @@ class TorchBackend(Backend):
     def __init__(self, spec: ModelSpec, options: BackendOptions) -> None:
         self.torch = torch = extras.require("torch", "torch", _PURPOSE)
         transformers = extras.require("transformers", "torch", _PURPOSE)
+        if spec.static is not None:
+            raise ConfigurationError(
+                "--engine torch computes no static embeddings, which are a table and not a model of transformers; "
+                "leave --engine out, or choose openvino or onnxruntime.",
+                param="engine",
+            )
         self.device = choose_device(torch, options)
         dtype = choose_dtype(torch, options.dtype, self.device)
         self._threads = options.threads if self.device.type == "cpu" else None

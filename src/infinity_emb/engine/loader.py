@@ -82,23 +82,17 @@ def load(args: EngineArgs) -> LoadedModel:
     """
     started_s = time.perf_counter()
     engine = choose_engine(args.engine, args.device)
-    backend_type = backend_class(engine)
     preprocessor: TextPreprocessor | DummyPreprocessor
     if engine is InferenceEngine.DUMMY:
         spec = dummy_spec(args.model_name_or_path, args.task)
         preprocessor = DummyPreprocessor(spec)
     else:
-        checkpoint = resolve(
-            args.model_name_or_path,
-            settings=HubSettings.from_environment(environ()),
-            revision=args.revision,
-            cache_folder=Path(args.cache_folder).expanduser() if args.cache_folder else None,
-            wanted=Wanted(onnx_file=args.onnx_file, pickle=args.allow_pickle),
-        )
-        spec = read_spec(checkpoint, task=args.task, pooling=args.pooling_method, allow_pickle=args.allow_pickle)
+        spec = _read(args)
         preprocessor = make_preprocessor(spec)
+        engine = _suited(engine, args, spec)
     limits = MediaLimits(pixels=args.max_image_pixels)
     readers = {media.modality: make_media_preprocessor(media, limits) for media in spec.media}
+    backend_type = backend_class(engine)
     options = _replica_options(args, engine)
     folder = options[0].cache_folder or HubSettings.from_environment(environ()).cache_folder
     fingerprints = Fingerprints(spec, folder / "hashes", args.onnx_file)
@@ -150,6 +144,24 @@ def _load_towers(
             _close(tower.backends)
         raise
     return towers
+
+
+def _read(args: EngineArgs) -> ModelSpec:
+    """Fetch the files and read what they say."""
+    checkpoint = resolve(
+        args.model_name_or_path,
+        settings=HubSettings.from_environment(environ()),
+        revision=args.revision,
+        cache_folder=Path(args.cache_folder).expanduser() if args.cache_folder else None,
+        wanted=Wanted(onnx_file=args.onnx_file, pickle=args.allow_pickle),
+    )
+    return read_spec(checkpoint, task=args.task, pooling=args.pooling_method, allow_pickle=args.allow_pickle)
+
+
+def _suited(engine: InferenceEngine, args: EngineArgs, spec: ModelSpec) -> InferenceEngine:
+    """The engine, or for static embeddings one that computes them if nobody chose: torch has no module for a table."""
+    left_open = args.engine is InferenceEngine.AUTO
+    return InferenceEngine.OPENVINO if left_open and spec.static is not None else engine
 
 
 def _close(backends: tuple[Backend, ...]) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def usage_of(features: Sequence[Features]) -> Usage:
     """Tokens that the model sees, and the positions of what was cut."""
     return Usage(
-        prompt_tokens=sum(item.cost for item in features),
+        prompt_tokens=sum(0 if item.empty else item.cost for item in features),
         truncated=tuple(index for index, item in enumerate(features) if item.truncated),
     )
 

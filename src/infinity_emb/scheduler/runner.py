@@ -51,7 +51,7 @@ class Runner:
                     "this is a bug."
                 )
             outputs[name] = array[:count]
-        _check_numbers(outputs)
+        _check_numbers(outputs, batch)
         return outputs
 
     def close(self) -> None:
@@ -63,7 +63,7 @@ class Runner:
         return self.finish(batch, self.start(self.collate(batch)))
 
 
-def _check_numbers(outputs: Arrays) -> None:
+def _check_numbers(outputs: Arrays, batch: Batch) -> None:
     """Raise if a number cannot be used.
 
     Which text is at fault shows only when it is computed alone: in a packed batch one NaN reaches the texts beside it.
@@ -75,5 +75,8 @@ def _check_numbers(outputs: Arrays) -> None:
         if not finite:
             raise BackendError("the result holds numbers that are not finite (NaN or infinity).")
     norm = outputs.get("norm")
-    if norm is not None and (norm <= SMALLEST_NORM).any():
+    if norm is None or (norm > SMALLEST_NORM).all():
+        return
+    directed = np.array([not request.items[position].empty for request, position in batch.entries])
+    if (norm[directed] <= SMALLEST_NORM).any():
         raise BackendError("the vector has length zero, and so no direction.")

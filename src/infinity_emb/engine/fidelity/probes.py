@@ -41,4 +41,4 @@ def probe_features(preprocessor: TextPreprocessor, spec: ModelSpec) -> list[Feat
         features = preprocessor.pairs(QUERY, PROBES, options)
     else:
         features = preprocessor.texts(PROBES, options)
-    return [one for one in features if one.cost > 0]
+    return [one for one in features if one.cost > 0 and not one.empty]

@@ -24,6 +24,8 @@ _DTYPES: dict[str, tuple[type[np.generic], int]] = {
     "BF16": (np.uint16, 16),
     "F64": (np.float64, 11),
     "I64": (np.int64, 7),
+    "I32": (np.int32, 6),
+    "I8": (np.int8, 3),
 }
 
 

@@ -27,6 +27,7 @@ def _modules(modules_json: bytes) -> list[tuple[str, str]]:
     try:
         entries = json.loads(modules_json)
         modules = [(str(entry["path"]).strip("/"), str(entry["type"]).rpartition(".")[2]) for entry in entries]
+        modules = [("" if folder == "." else folder, kind) for folder, kind in modules]  # as model2vec writes the root
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise CheckpointError(
             f"{MODULES_FILE} is not a list of modules with a path and a type each ({error!r}). "

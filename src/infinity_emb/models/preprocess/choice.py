@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from infinity_emb.models.preprocess.judge import JudgePreprocessor
 from infinity_emb.models.preprocess.late import LatePreprocessor
+from infinity_emb.models.preprocess.static import StaticPreprocessor
 from infinity_emb.models.preprocess.text import TextPreprocessor
 
 if TYPE_CHECKING:
@@ -22,4 +23,6 @@ def make_preprocessor(spec: ModelSpec) -> TextPreprocessor:
         return JudgePreprocessor(spec, spec.judge.question)
     if spec.late is not None:
         return LatePreprocessor(spec, spec.late)
+    if spec.static is not None:
+        return StaticPreprocessor(spec, spec.static)
     return TextPreprocessor(spec)

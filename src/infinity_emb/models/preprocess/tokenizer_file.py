@@ -68,6 +68,11 @@ def load_tokenizer(spec: ModelSpec) -> Tokenizer:
         ) from error
     tokenizer.no_truncation()
     tokenizer.no_padding()
+    if spec.static is not None:  # tokenizer.json alone counts, and special tokens are not added
+        from tokenizers.processors import TemplateProcessing  # noqa: PLC0415 - see above
+
+        tokenizer.post_processor = TemplateProcessing(single="$A", pair="$A $B", special_tokens=[])
+        return tokenizer
     _follow_settings(tokenizer, settings, tokenizer_class(spec.config, settings))
     _add_missing_tokens(tokenizer, settings)
     if spec.do_lower_case:

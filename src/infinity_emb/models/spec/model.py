@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from infinity_emb.models.spec.late import LateSpec
     from infinity_emb.models.spec.media import MediaSpec
     from infinity_emb.models.spec.sparse import SparseSpec
+    from infinity_emb.models.spec.static import StaticSpec
 
 
 class PoolingMode(str, enum.Enum):
@@ -126,6 +127,7 @@ class ModelSpec:
         late: How a late interaction model reads queries and documents, else None.
         media: What it reads beside text, into the same space.
         reads: What this view of the checkpoint reads.
+        static: How texts become rows of a table of token vectors, else None.
         notes: Facts worth showing at start-up, such as a guessed pooling.
     """
 
@@ -154,6 +156,7 @@ class ModelSpec:
     late: LateSpec | None = None
     media: tuple[MediaSpec, ...] = ()
     reads: Modality = Modality.TEXT
+    static: StaticSpec | None = None
     notes: tuple[str, ...] = ()
 
     @property

@@ -18,9 +18,11 @@ if TYPE_CHECKING:
     from infinity_emb.models.spec.model import ModuleSpec
 
 FILE = "modules.json"
+STATIC = "StaticEmbedding"
 EMBEDDER_KINDS = ("Transformer", "Pooling", "Dense", "LayerNorm", "Dropout", "Normalize")
 # The kinds of the other families; in an embedder they are refused.
 OTHER_KINDS = (
+    STATIC,
     "Router",
     "SparseStaticEmbedding",
     "LogitScore",
@@ -32,7 +34,7 @@ OTHER_KINDS = (
 )
 SUPPORTED = (*EMBEDDER_KINDS, *OTHER_KINDS)
 _ALIASES = {"pylate.models.Dense.Dense": "sentence_transformers.models.Dense"}
-_FIRST = ("Transformer", "MLMTransformer", "CLIPModel")
+_FIRST = ("Transformer", "MLMTransformer", "CLIPModel", STATIC)
 _OVERRIDES = {PoolingMethod.MEAN: PoolingMode.MEAN, PoolingMethod.CLS: PoolingMode.CLS}
 
 
@@ -84,7 +86,9 @@ def read_entries(repository: Repository) -> tuple[ModuleEntry, ...] | None:
         return _document_route(repository, entries[0].folder)
     transformers = sum(entry.kind in _FIRST for entry in entries)
     if entries[0].kind not in _FIRST or transformers != 1:
-        raise CheckpointError(f"{FILE}: exactly one Transformer, in the first place, is supported.", param=FILE)
+        raise CheckpointError(
+            f"{FILE}: exactly one Transformer (or {STATIC}), in the first place, is supported.", param=FILE
+        )
     return entries
 
 
@@ -106,7 +110,7 @@ def read_chain(
                 param=f"{FILE}:[{position}].type",
             )
     for entry in entries[1:]:
-        chain = _extend(repository, chain, entry, pooling)
+        chain = extend_chain(repository, chain, entry, pooling)
     if not chain.vector_width:
         raise CheckpointError(f"{FILE}: no Pooling module, so there is no vector. Add one.", param=FILE)
     return chain
@@ -141,6 +145,7 @@ def _entry(position: int, row: Any) -> ModuleEntry:
             f"Supported modules of sentence_transformers: {', '.join(SUPPORTED)}.",
             param=f"{FILE}:{field}.type",
         )
+    folder = "" if folder in {".", "./"} else folder  # as model2vec writes the root
     return ModuleEntry(kind, check_inside(FILE, f"{field}.path", folder), path)
 
 
@@ -161,8 +166,18 @@ def _document_route(repository: Repository, folder: str) -> tuple[ModuleEntry, .
     return tuple(entries)
 
 
-def _extend(repository: Repository, chain: Chain, entry: ModuleEntry, pooling: PoolingMethod) -> Chain:
-    """Read one more module."""
+def extend_chain(repository: Repository, chain: Chain, entry: ModuleEntry, pooling: PoolingMethod) -> Chain:
+    """Read one more module.
+
+    Raises:
+        CheckpointError: Its configuration or weights are wrong, or it does not follow what is there.
+    """
+    if entry.kind not in EMBEDDER_KINDS[1:]:
+        raise CheckpointError(
+            f"{FILE}: the module type {entry.type!r} is not supported behind the first module of an embedder. "
+            f"Supported there: {', '.join(EMBEDDER_KINDS[1:])}.",
+            param=FILE,
+        )
     config = repository.config(
         join(entry.folder, "config.json"), required=entry.kind in {"Pooling", "Dense", "LayerNorm"}
     )

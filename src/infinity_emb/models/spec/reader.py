@@ -17,6 +17,7 @@ from infinity_emb.models.spec.modules import Chain, override_mode, plain_chain, 
 from infinity_emb.models.spec.parts import Parts, make_spec, read_parts
 from infinity_emb.models.spec.scorer import SUFFIX, Scorer, read_scorer
 from infinity_emb.models.spec.sparse import is_sparse, read_sparse
+from infinity_emb.models.spec.static import read_static
 from infinity_emb.types import PoolingMethod, Task
 
 if TYPE_CHECKING:
@@ -43,7 +44,12 @@ def read_spec(
         CheckpointError: A file is missing, broken or asks for something that is not supported, or the checkpoint
             cannot do the task. `param` names the file, and the field where there is one.
     """
-    parts = read_parts(Repository(checkpoint, allow_pickle))
+    repository = Repository(checkpoint, allow_pickle)
+    return read_static(repository, task, pooling) or _read_transformer(read_parts(repository), task, pooling)
+
+
+def _read_transformer(parts: Parts, task: Task | None, pooling: PoolingMethod) -> ModelSpec:
+    """Whatever begins with a transformer."""
     if is_joint(parts):
         return read_joint(parts, task)
     judge = _judge_spec(parts) if task in {None, Task.RERANK} else None

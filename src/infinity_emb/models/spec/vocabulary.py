@@ -10,9 +10,27 @@ from infinity_emb.models.spec.files import join
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tokenizers import Tokenizer
+
     from infinity_emb.models.spec.files import Repository
 
 FILE = "tokenizer.json"
+
+
+def open_tokenizer(repository: Repository, folder: str) -> Tokenizer:
+    """The tokenizer of a folder, as its file says.
+
+    Raises:
+        CheckpointError: The file is missing, or cannot be read.
+    """
+    from tokenizers import Tokenizer  # noqa: PLC0415 - heavy; most checkpoints need no look-up
+
+    name = join(folder, FILE)
+    repository.config(name, required=True)
+    try:
+        return Tokenizer.from_file(str(repository.path(folder, FILE)))
+    except Exception as error:  # the library raises no narrower one
+        raise CheckpointError(f"{name}: the tokenizers library cannot read it ({error}).", param=name) from error
 
 
 def find_token_ids(repository: Repository, folder: str, tokens: Sequence[str]) -> list[int | None]:
@@ -21,14 +39,7 @@ def find_token_ids(repository: Repository, folder: str, tokens: Sequence[str]) -
     Raises:
         CheckpointError: The file is missing or holds no vocabulary.
     """
-    from tokenizers import Tokenizer  # noqa: PLC0415 - heavy; most checkpoints need no look-up
-
-    name = join(folder, FILE)
-    repository.config(name, required=True)
-    try:
-        tokenizer = Tokenizer.from_file(str(repository.path(folder, FILE)))
-    except Exception as error:  # the library raises no narrower one
-        raise CheckpointError(f"{name}: the tokenizers library cannot read it ({error}).", param=name) from error
+    tokenizer = open_tokenizer(repository, folder)
     return [tokenizer.token_to_id(token) for token in tokens]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from infinity_emb.models.hub.modules import module_folders
 
 
@@ -15,3 +17,8 @@ def test_the_repositorys_own_folder_is_not_listed():
     assert module_folders(b'[{"path": "", "type": "a.Transformer"}, {"path": "1_Pooling/", "type": "a.Pooling"}]') == (
         "1_Pooling",
     )
+
+
+def test_a_dot_is_the_repositorys_own_folder():
+    rows = [{"path": ".", "type": "sentence_transformers.models.StaticEmbedding"}]
+    assert module_folders(json.dumps(rows).encode()) == ()
