@@ -132,6 +132,16 @@ def write_clip_tokenizer(folder: Path, max_length: int = POSITIONS) -> dict:
     return {"bos_token_id": start, "eos_token_id": end, "pad_token_id": end, "vocab_size": tokenizer.get_vocab_size()}
 
 
+def split_tokenizer(folder: Path) -> None:
+    """Replace tokenizer.json by the two files that the first repositories have."""
+    path = folder / "tokenizer.json"
+    learned = json.loads(path.read_text("utf-8"))["model"]
+    merges = "\n".join(["#version: 0.2", *(" ".join(pair) for pair in learned["merges"])])
+    (folder / "merges.txt").write_text(merges + "\n", encoding="utf-8")
+    (folder / "vocab.json").write_text(json.dumps(learned["vocab"]), encoding="utf-8")
+    path.unlink()
+
+
 def _learned() -> models.BPE:
     """As published: bytes, bytes that end a word, pieces, and the two ends of a text last."""
     tokenizer = Tokenizer(models.BPE(end_of_word_suffix="</w>"))

@@ -14,7 +14,7 @@ from infinity_emb.models.preprocess.media import MediaLimits
 from infinity_emb.models.preprocess.text import TextPreprocessor
 from infinity_emb.models.spec.joint import media_view
 from infinity_emb.types import Modality
-from tiny_joint import DIM, END, tiny_clip
+from tiny_joint import DIM, END, split_tokenizer, tiny_clip
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -96,3 +96,13 @@ def test_vectors_of_pictures_and_texts_are_those_of_transformers(name, choice, p
     np.testing.assert_allclose(together, texts, atol=TOLERANCE)
     np.testing.assert_allclose(alone, texts, atol=TOLERANCE)
     assert together.shape[1] == images.shape[1] == DIM
+
+
+def test_the_two_files_of_the_first_repositories_give_the_same_tokens(tmp_path):
+    folder = tiny_clip(tmp_path / "model")
+    spec = spec_of(folder)
+    before = [list(item.token_ids) for item in TextPreprocessor(spec).texts(TEXTS)]
+    split_tokenizer(folder)
+    after = [list(item.token_ids) for item in TextPreprocessor(spec_of(folder)).texts(TEXTS)]
+    reference = transformers.AutoTokenizer.from_pretrained(folder)
+    assert after == before == [reference(text, truncation=True, max_length=77).input_ids for text in TEXTS]

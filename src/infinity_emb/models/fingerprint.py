@@ -27,6 +27,7 @@ _DIGITS = 16
 _READ_BYTES = 1 << 22
 _SAMPLES, _SAMPLE_BYTES = 64, 1024
 _TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
+_OLDER_TOKENIZER_FILES = ("vocab.json", "merges.txt")  # read where there is no tokenizer.json
 # What config.json and tokenizer_config.json say about their own history.
 _IDLE_KEYS = frozenset({"transformers_version", "torch_dtype", "dtype", "use_cache", "name_or_path", "architectures"})
 # Fields of the specification that name places, or are facts for people.
@@ -140,11 +141,12 @@ def checkpoint_facts(spec: ModelSpec, hashes: FileHashes | FileMarks, onnx_file:
     }
     facts["config"] = _without_history(spec.config)
     facts["weights"] = [hashes.of(file) for file in _weights(spec, onnx_file)]
-    for name in _TOKENIZER_FILES:
+    older = () if (spec.folder / "tokenizer.json").is_file() else _OLDER_TOKENIZER_FILES
+    for name in (*_TOKENIZER_FILES, *older):
         file = spec.folder / name
         if not spec.folder.name or not file.is_file():
             continue
-        facts[name] = hashes.of(file) if name == "tokenizer.json" else _settings(file)
+        facts[name] = _settings(file) if name == "tokenizer_config.json" else hashes.of(file)
     return facts
 
 

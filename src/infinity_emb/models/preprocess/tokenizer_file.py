@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from infinity_emb.errors import CheckpointError
+from infinity_emb.models.preprocess import clip_tokenizer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,7 +61,10 @@ def load_tokenizer(spec: ModelSpec) -> Tokenizer:
 
     settings = load_settings(spec.folder)
     try:
-        tokenizer = Tokenizer.from_file(str(spec.folder / FILE))
+        if (spec.folder / FILE).is_file() or not clip_tokenizer.is_there(spec.folder):
+            tokenizer = Tokenizer.from_file(str(spec.folder / FILE))
+        else:
+            tokenizer = clip_tokenizer.load(spec.folder)
     except Exception as error:  # the library raises no narrower one
         raise CheckpointError(
             f"{FILE}: the tokenizers library cannot read it ({error}). Download it again, or update tokenizers.",

@@ -28,6 +28,8 @@ _OUTPUTS = {
     "text-generation": "logits",
     "fill-mask": "logits",
 }
+# Files that stand for tokenizer.json in the first repositories of a family.
+_OLDER_TOKENIZERS = {"clip": ("vocab.json", "merges.txt")}
 _CHANGES_INPUT = ("query_expansion", "query_length", "document_length")
 
 
@@ -80,7 +82,7 @@ def read_transformer(repository: Repository, folder: str, *, has_modules: bool, 
     if has_modules:
         options = _module_options(repository, folder, () if late else _CHANGES_INPUT, joint=joint)
     tokenizer = repository.config(join(folder, "tokenizer_config.json"))
-    if not repository.path(folder, "tokenizer.json").is_file():
+    if not _has_tokenizer(repository, folder, model_type):
         raise missing(
             join(folder, "tokenizer.json"),
             "It is the tokenizer in the form this server reads; transformers writes it with "
@@ -104,6 +106,12 @@ def read_transformer(repository: Repository, folder: str, *, has_modules: bool, 
         options=options,
         notes=length.notes,
     )
+
+
+def _has_tokenizer(repository: Repository, folder: str, model_type: str) -> bool:
+    older = _OLDER_TOKENIZERS.get(model_type, ())
+    files = [repository.path(folder, name).is_file() for name in older]
+    return repository.path(folder, "tokenizer.json").is_file() or (bool(files) and all(files))
 
 
 def _module_options(repository: Repository, folder: str, refused: tuple[str, ...], *, joint: bool) -> ConfigFile:

@@ -14,7 +14,7 @@ from infinity_emb.models.spec.joint import media_view
 from infinity_emb.models.spec.towers import TEXT, VISION, tower_config
 from infinity_emb.types import Modality, Task
 from tiny import edit_json, tiny_bert, write_json, write_modules
-from tiny_joint import DIM, PATCH, POSITIONS, SIZE, tiny_clip
+from tiny_joint import DIM, PATCH, POSITIONS, SIZE, split_tokenizer, tiny_clip
 
 
 def read(folder, **options):
@@ -92,3 +92,13 @@ def test_models_that_read_text_alone_keep_their_fingerprints(tmp_path):
 class _Hashes:
     def of(self, file) -> str:
         return file.name
+
+
+def test_a_tokenizer_in_two_files_is_one_and_belongs_to_the_fingerprint(tmp_path):
+    folder = tiny_clip(tmp_path, layout="legacy") / "0_CLIPModel"
+    split_tokenizer(folder)
+    facts = checkpoint_facts(read(tmp_path), _Hashes())
+    assert {"vocab.json", "merges.txt"} <= set(facts)
+    (folder / "merges.txt").unlink()
+    with pytest.raises(CheckpointError, match=r"tokenizer\.json"):
+        read(tmp_path)
