@@ -33,6 +33,10 @@ if TYPE_CHECKING:
 _log = logging.getLogger("infinity_emb")
 # Token states come from the first of these that can make them.
 _ENGINES = (InferenceEngine.OPENVINO, InferenceEngine.TORCH)
+# What has no tail in NumPy comes whole from one of these, the one least like the usual engine first.
+_WHOLE_ENGINES = (InferenceEngine.TORCH, InferenceEngine.ONNXRUNTIME, InferenceEngine.OPENVINO)
+# Engines whose library need not be there, and its name.
+_OPTIONAL = {InferenceEngine.TORCH: "torch", InferenceEngine.ONNXRUNTIME: "onnxruntime"}
 # A second copy of the weights in float32 must not push the first one out of memory.
 MEMORY_SHARE = 0.4
 
@@ -97,8 +101,8 @@ def _open(spec: ModelSpec, options: BackendOptions) -> Iterator[tuple[InferenceE
     plain = BackendOptions(
         Device.CPU, Dtype.FLOAT32, threads=options.threads, cache_folder=options.cache_folder, extra=extra
     )
-    for engine in _ENGINES:
-        if engine is InferenceEngine.TORCH and importlib.util.find_spec("torch") is None:
+    for engine in _WHOLE_ENGINES if spec.media else _ENGINES:
+        if engine in _OPTIONAL and importlib.util.find_spec(_OPTIONAL[engine]) is None:
             continue
         try:
             backend = backend_class(engine)(spec, plain)
