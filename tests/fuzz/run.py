@@ -113,7 +113,9 @@ def main() -> int:
     for kind in chosen:
         inputs, started_s = args.inputs * kind.share // shares, time.monotonic()
         with tempfile.TemporaryDirectory() as folder:
-            target = kind(Path(folder) / "target")
+            own = Path(folder) / "target"
+            own.mkdir()
+            target = kind(own)
             if args.plain:
                 broken = plain(target, inputs, args.seed)
             else:
