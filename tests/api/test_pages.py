@@ -32,19 +32,6 @@ def test_the_script_finds_every_element_it_asks_for(served):
     assert set(re.findall(r'byId\("([^"]+)"\)', script)) <= ids
 
 
-def test_the_script_has_an_example_for_every_body(served):
-    script = served.get("/docs/docs.js").text
-    document = served.get("/openapi.json").json()
-    bodies = {
-        operation["requestBody"]["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
-        for methods in document["paths"].values()
-        for operation in methods.values()
-        if "requestBody" in operation
-    }
-    for name in bodies:
-        assert f"  {name}: {{" in script
-
-
 @pytest.mark.parametrize("name", ["nothing.js", "docs.html", "../app.py", "%2e%2e/app.py", "__init__.py"])
 def test_no_other_file_is_in_reach(served, name):
     assert served.get(f"/docs/{name}").status_code == 404

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from infinity_emb.server.answers import ANSWERS, COMPONENTS
+from infinity_emb.server.examples import EXAMPLES
 from infinity_emb.server.version import package_version
 
 if TYPE_CHECKING:
@@ -106,7 +107,8 @@ def _operation(route: Route, refs: dict[type[Any], Any], settings: HttpSettings)
             {"name": parameter, "in": "path", "required": True, "schema": _PARAMETERS[parameter]}
         ]
     if route.body is not None:
-        operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": refs[route.body]}}}
+        media = {"schema": refs[route.body], "example": EXAMPLES[route.body.__name__]}
+        operation["requestBody"] = {"required": True, "content": {"application/json": media}}
     if settings.api_keys and route.access != "always" and route.access not in settings.public_routes:
         operation["security"] = [{"bearer": []}, {"x-api-key": []}, {"api-key": []}]
     return operation

@@ -2,24 +2,6 @@
 
 const root = document.body.dataset.root;
 const byId = (id) => document.getElementById(id);
-const EXAMPLES = {
-  EmbeddingBody: { input: ["Hello, world"], encoding_format: "float" },
-  RerankBody: { query: "capital of Peru", documents: ["Tea is hot.", "Lima is the capital of Peru."] },
-  ClassifyBody: { input: ["I like it"] },
-  CohereEmbedBody: { texts: ["Hello, world"], embedding_types: ["float"] },
-  TokenizeBody: { text: "Hello, world" },
-  DetokenizeBody: { tokens: [7592] },
-  ContextualBody: { inputs: [["first chunk", "second chunk"]] },
-  MultimodalBody: { inputs: [{ content: [{ type: "text", text: "Hello, world" }] }] },
-  TeiEmbedBody: { inputs: ["Hello, world"] },
-  PredictBody: { inputs: "I like it" },
-  DoorBody: { inputs: "Hello, world" },
-  VertexBody: { instances: [{ inputs: "Hello, world" }] },
-  SimilarityBody: { inputs: { source_sentence: "hot tea", sentences: ["a warm drink", "a cold stone"] } },
-  TeiTokenizeBody: { inputs: "Hello, world" },
-  TeiDecodeBody: { ids: [7592] },
-};
-
 async function call(method, path, body) {
   const headers = { accept: "application/json" };
   if (byId("key").value) headers.authorization = `Bearer ${byId("key").value}`;
@@ -101,12 +83,12 @@ function addRoute(section, path, method, operation, schemas) {
   route.dataset.words = `${path} ${operation.summary} ${operation.tags}`.toLowerCase();
   const form = route.querySelector(".try");
   form.elements.path.value = path;
-  const body = operation.requestBody?.content["application/json"].schema;
+  const body = operation.requestBody?.content["application/json"];
   if (body) {
-    const name = typeOf(body);
+    const name = typeOf(body.schema);
     const { properties, required = [] } = schemas[name];
     for (const [field, schema] of Object.entries(properties)) describe(route, field, schema, required.includes(field));
-    form.elements.body.value = JSON.stringify(EXAMPLES[name] ?? {}, null, 2);
+    form.elements.body.value = JSON.stringify(body.example, null, 2);
   } else {
     route.querySelector("table").remove();
     form.querySelector(".body").remove();
