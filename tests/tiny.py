@@ -30,6 +30,7 @@ def tiny(
     pooling: str | tuple[str, ...] = "mean",
     normalize: bool = True,
     dense: int | None = None,
+    residual: bool = False,
     prompts: dict | None = None,
     default_prompt_name: str | None = None,
     include_prompt: bool = True,
@@ -71,7 +72,8 @@ def tiny(
         )
         if dense is not None:
             chain.append(("2_Dense", "Dense"))
-            write_dense(folder / "2_Dense", HIDDEN * len(modes), dense, random)
+            more = {"use_residual": True} if residual else {}
+            write_dense(folder / "2_Dense", HIDDEN * len(modes), dense, random, **more)
         if normalize:
             chain.append((f"{len(chain)}_Normalize", "Normalize"))
         write_modules(folder, chain)
@@ -122,6 +124,8 @@ def write_dense(folder: Path, inputs: int, outputs: int, random: np.random.Gener
     """A Dense module; without `activation_function` in `config` the key is missing, which means Tanh."""
     write_json(folder / "config.json", {"in_features": inputs, "out_features": outputs, "bias": True, **config})
     shapes = {"linear.weight": (outputs, inputs), "linear.bias": (outputs,)}
+    if config.get("use_residual") and inputs != outputs:
+        shapes["residual.weight"] = (outputs, inputs)
     save_tensors(folder, {name: _random(name, shape, random) for name, shape in shapes.items()}, "float32")
 
 

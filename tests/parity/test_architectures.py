@@ -32,6 +32,8 @@ EMBEDDERS: dict[str, tuple[str, dict]] = {
     **{f"bert {mode}": ("bert", {"pooling": mode, "normalize": False}) for mode in MODES},
     "bert dense": ("bert", {"dense": 16}),
     "roberta dense of several modes": ("roberta", {"dense": 24, "pooling": ("cls", "mean"), "normalize": False}),
+    "bert dense beside itself": ("bert", {"dense": 32, "residual": True}),
+    "bert dense beside a projection": ("bert", {"dense": 16, "residual": True, "normalize": False}),
     "bert float16": ("bert", {"dtype": "float16"}),
     "bert bfloat16": ("bert", {"dtype": "bfloat16"}),
     "roberta bfloat16": ("roberta", {"dtype": "bfloat16"}),

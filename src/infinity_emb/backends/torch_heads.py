@@ -73,7 +73,13 @@ class Modules:
             weight = _weight(torch, module.weights, "linear.weight", device)
             bias = _weight(torch, module.weights, "linear.bias", device) if module.bias else None
             activate = _activation(torch, module.activation)
-            return lambda value, _: activate(torch.nn.functional.linear(value, weight, bias))
+            linear = torch.nn.functional.linear
+            if not module.residual:
+                return lambda value, _: activate(linear(value, weight, bias))
+            if module.in_features == module.out_features:
+                return lambda value, _: activate(linear(value, weight, bias)) + value
+            beside = _weight(torch, module.weights, "residual.weight", device)
+            return lambda value, _: activate(linear(value, weight, bias)) + linear(value, beside)
         if isinstance(module, LayerNormSpec):
             scale, shift = (_weight(torch, module.weights, f"norm.{name}", device) for name in ("weight", "bias"))
             return lambda value, _: torch.nn.functional.layer_norm(value, (module.size,), scale, shift)

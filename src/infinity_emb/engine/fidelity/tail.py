@@ -88,7 +88,10 @@ def _apply(module: ModuleSpec, value: Numbers, prompt_tokens: int) -> Numbers:
         result = value @ load_tensor(module.weights, "linear.weight").astype(np.float64).T
         if module.bias:
             result = result + load_tensor(module.weights, "linear.bias")
-        return _FUNCTIONS[module.activation](result)
+        result = _FUNCTIONS[module.activation](result)
+        if module.residual and module.in_features != module.out_features:
+            value = value @ load_tensor(module.weights, "residual.weight").astype(np.float64).T
+        return result + value if module.residual else result
     if isinstance(module, LayerNormSpec):
         centred = value - value.mean()
         scaled = centred / np.sqrt((centred**2).mean() + 1e-5)

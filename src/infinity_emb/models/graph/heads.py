@@ -110,8 +110,14 @@ def _dense(builder: GraphBuilder, module: DenseSpec, value: str) -> str:
         inputs.append(builder.weight("linear.bias", shape[:1], source))
     result = builder.node("Gemm", inputs, transB=1)
     if module.activation is Activation.SOFTMAX:
-        return builder.node("Softmax", [result], axis=-1)
-    return builder.activation(result, module.activation.value)
+        result = builder.node("Softmax", [result], axis=-1)
+    else:
+        result = builder.activation(result, module.activation.value)
+    if not module.residual:
+        return result
+    if module.in_features != module.out_features:
+        value = builder.node("Gemm", [value, builder.weight("residual.weight", shape, source)], transB=1)
+    return builder.add(result, value)
 
 
 def _module_tensors(module: DenseSpec | LayerNormSpec) -> Tensors:

@@ -38,19 +38,20 @@ def read_dense(repository: Repository, folder: str, config: ConfigFile, width: i
         width: Width of what it reads.
 
     Raises:
-        CheckpointError: Widths that do not fit, missing weights, an unknown activation, a residual connection.
+        CheckpointError: Widths that do not fit, missing weights, an unknown activation.
     """
     inputs, outputs = config.needed_whole("in_features"), config.needed_whole("out_features")
     if inputs != width:
         raise config.error("in_features", f"{inputs} does not fit its input of width {width}.")
-    if config.flag("use_residual", default=False):
-        raise config.error("use_residual", "a residual Dense module is not supported. Supported: false.")
     bias = config.flag("bias", default=True)
     weights = find_module_weights(repository, folder)
     shown = join(folder, SINGLE)
     check_tensor(weights, shown, "linear.weight", (outputs, inputs))
     if bias:
         check_tensor(weights, shown, "linear.bias", (outputs,))
+    residual = config.flag("use_residual", default=False)
+    if residual and inputs != outputs:
+        check_tensor(weights, shown, "residual.weight", (outputs, inputs))
     return DenseSpec(
         in_features=inputs,
         out_features=outputs,
@@ -58,6 +59,7 @@ def read_dense(repository: Repository, folder: str, config: ConfigFile, width: i
         activation=_dense_activation(config),
         weights=weights,
         on_tokens=acts_on(config) == TOKENS,
+        residual=residual,
     )
 
 

@@ -65,6 +65,7 @@ class DenseSpec:
         bias: Whether `linear.bias` exists.
         activation: Applied to the result.
         weights: Safetensors file with `linear.weight` `[out, in]` and `linear.bias` `[out]`.
+        residual: The input is added to the result; `residual.weight` `[out, in]` projects it where the widths differ.
         on_tokens: True if it acts on token states (before pooling) instead of the pooled vector.
     """
 
@@ -74,6 +75,7 @@ class DenseSpec:
     activation: Activation
     weights: Path
     on_tokens: bool = False
+    residual: bool = False
 
 
 @dataclass(frozen=True, slots=True)

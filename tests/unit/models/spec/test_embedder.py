@@ -204,7 +204,7 @@ def test_a_chain_that_makes_no_sense_is_refused(chain, reason, tmp_path):
         ("2_Dense/config.json", {"in_features": 31}, "in_features", "31"),
         ("2_Dense/config.json", {"in_features": ...}, "in_features", "missing"),
         ("2_Dense/config.json", {"out_features": 0}, "out_features", "at least 1"),
-        ("2_Dense/config.json", {"use_residual": True}, "use_residual", "not supported"),
+        ("2_Dense/config.json", {"use_residual": "yes"}, "use_residual", "true nor false"),
         ("2_Dense/config.json", {"module_input_name": "image"}, "module_input_name", "image"),
         ("2_Dense/config.json", {"module_output_name": "scores"}, "module_output_name", "scores"),
         ("config_sentence_transformers.json", {"default_prompt_name": "nope"}, "default_prompt_name", "nope"),
@@ -225,6 +225,12 @@ def test_a_wrong_field_is_named_with_its_file(file, changes, field, reason, tmp_
     folder = tiny.tiny_bert(tmp_path, dense=16, prompts={"q": "ask: "})
     tiny.edit_json(folder / file, **changes)
     refused(folder, reason, f"{file}:{field}")
+
+
+def test_a_residual_that_changes_the_width_needs_its_projection(tmp_path):
+    folder = tiny.tiny_bert(tmp_path, dense=16)
+    tiny.edit_json(folder / "2_Dense/config.json", use_residual=True)
+    refused(folder, "'residual.weight' is missing", "2_Dense/model.safetensors")
 
 
 @pytest.mark.parametrize("file", ["config.json", "modules.json", "1_Pooling/config.json", "tokenizer_config.json"])
