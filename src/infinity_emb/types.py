@@ -181,6 +181,9 @@ class EmbedOptions:
     average_long: bool = False
 
 
+DEFAULT_EMBED_OPTIONS = EmbedOptions()
+
+
 @dataclass(frozen=True, slots=True)
 class ScoreOptions:
     """How scores are made (rerank and classify).

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 # Below this, tokenizing in the caller's thread is cheaper than handing it over.
 INLINE_CHARACTERS = 4_000
-INLINE_ITEMS = 16
+INLINE_ITEMS = 32
 
 
 def check_list(inputs: Sequence[Any], limit: int) -> None:

@@ -74,6 +74,8 @@ class ModelRuntime:
             )
             for number, backend in enumerate(backends)
         ]
+        # Waking a thread costs more than a small request does, so requests that come together wake a worker once.
+        self._waking: asyncio.AbstractEventLoop | None = None
         self._supervisor = Supervisor(self._dispatcher, self._replicas, hang_limit_s / 8)
 
     def start(self) -> None:
@@ -146,7 +148,10 @@ class ModelRuntime:
         future: asyncio.Future[None] = loop.create_future()
         request = Request(items, future, loop, self._priority(items, call), call.deadline_s)
         tokens = request.waiting_tokens
-        self._dispatcher.submit(request)
+        self._dispatcher.submit(request, wake=False)
+        if self._waking is not loop:
+            self._waking = loop
+            loop.call_soon(self._wake)
         try:
             await future
         except asyncio.CancelledError:
@@ -192,6 +197,10 @@ class ModelRuntime:
         except (BackendError, OutOfMemoryError) as error:
             reason = error if error.__cause__ is None else error.__cause__
             raise LoadError(f"The model is loaded, but cannot compute a first input: {reason}") from error
+
+    def _wake(self) -> None:
+        self._waking = None
+        self._dispatcher.wake()
 
     def _renewed(self, number: int, renew: Callable[[int], Backend]) -> Runner:
         self._backends[number] = renew(number)

@@ -58,10 +58,9 @@ class DummyPreprocessor:
     def texts(self, inputs: Sequence[TextInput], options: TextOptions = DEFAULT_TEXT_OPTIONS) -> list[Features]:
         """Features of each input, in order."""
         prompt = self.resolve_prompt(options)
-        return [
-            self._features(prompt + item if isinstance(item, str) else item, index, options)
-            for index, item in enumerate(inputs)
-        ]
+        if prompt:
+            inputs = [prompt + item if isinstance(item, str) else item for item in inputs]
+        return [self._features(item, index, options) for index, item in enumerate(inputs)]
 
     def pairs(
         self, query: str, documents: Sequence[str], options: TextOptions = DEFAULT_TEXT_OPTIONS

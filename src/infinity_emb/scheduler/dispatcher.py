@@ -67,8 +67,12 @@ class Dispatcher:
         self._rate = DrainRate()
         self._measures = BatchMeasures()
 
-    def submit(self, request: Request) -> None:
+    def submit(self, request: Request, *, wake: bool = True) -> None:
         """Admit a whole request or nothing of it.
+
+        Args:
+            request: Becomes part of the line.
+            wake: Tell the workers. Without it they see the request only when they look anyway; `wake` must follow.
 
         Raises:
             NotReadyError: The engine is stopping, or no worker is there to compute.
@@ -82,6 +86,12 @@ class Dispatcher:
             self.check_room(len(request.items), request.waiting_tokens)
             request.arrived_s = time.monotonic()
             self._batcher.add(request)
+            if wake:
+                self._changed.notify()
+
+    def wake(self) -> None:
+        """Tell the workers of what was submitted without telling them."""
+        with self._changed:
             self._changed.notify()
 
     def check_room(self, items: int, tokens: int = 0) -> None:
@@ -280,6 +290,9 @@ def _store(request: Request, outputs: Arrays, positions: list[int], rows: list[i
         if place is None:
             # an array of objects holds one array for each text, see `scheduler.ragged`
             dtype = array.dtype if array.dtype == object else np.dtype(np.float32)
+            if len(rows) == len(request.items) == rows[-1] - rows[0] + 1:  # all of it, in order; a library owns `array`
+                request.results[name] = np.array(array[rows[0] : rows[-1] + 1], dtype, order="C")
+                continue
             place = request.results[name] = np.empty((len(request.items), *array.shape[1:]), dtype)
         if place.shape[1:] != array.shape[1:]:
             widths = f"{array.shape[1]} numbers a row, {place.shape[1]} in an earlier batch"

@@ -23,7 +23,7 @@ from infinity_emb.server.routing import Router
 from infinity_emb.server.serving import Serving
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Awaitable, Callable, Iterator
 
     from infinity_emb.metrics import HttpMetrics, ModelGauges, ModelMeasures
     from infinity_emb.server.lifecycle import Models
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from infinity_emb.server.routing import Route
     from infinity_emb.server.settings import HttpSettings
     from infinity_emb.server.tracing import Tracing
+
+    SendResponse = Callable[[Request, Response], Awaitable[None]]
 
 logger = logging.getLogger("infinity_emb")
 _ALWAYS = "always"
@@ -67,16 +69,19 @@ class Application:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection event as ASGI has it."""
         if scope["type"] == "http":
-            await self._http(scope, receive, send)
+            request = Request(scope, receive)
+            self._strip(request, scope.get("root_path", ""))
+            await self.serve(request, lambda request, response: _send(request, response, send))
         elif scope["type"] == "lifespan":
             await _lifespan(receive, send)
         else:
             await send({"type": "websocket.close", "code": 1000})
 
-    async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def serve(self, request: Request, send: SendResponse) -> None:
+        """Answer one request, unless its client leaves; `send` is called at most once."""
         started_s = time.perf_counter()
-        request = Request(scope, receive)
-        self._strip_root(request, scope.get("root_path", ""))
+        if self._root_path:
+            self._strip(request, self._root_path)
         route: Route | None = None
         try:
             route, response = self._before(request)
@@ -92,7 +97,8 @@ class Application:
             response = error_response(error, request)
         if response is None:
             raise AssertionError("this is a bug: a request was neither answered nor refused")
-        await self._send(request, response, send)
+        self._complete(request, response)
+        await send(request, response)
         handler = _UNMATCHED if route is None else route.path
         sizes_bytes = (len(request.body), len(response.body))
         took_s = time.perf_counter() - started_s
@@ -140,24 +146,21 @@ class Application:
             logger.warning("Request %s to %s: %s", request.request_id, request.path, error)
         return error_response(error, request)
 
-    async def _send(self, request: Request, response: Response, send: Send) -> None:
+    def _complete(self, request: Request, response: Response) -> None:
+        """Add the headers that every answer has."""
         headers = response.headers
-        body = response.body
         headers.append((b"x-request-id", request.request_id.encode("ascii")))
         if response.content_type:
             headers.append((b"content-type", response.content_type))
         if response.status != 204:
-            headers.append((b"content-length", str(len(body)).encode()))
+            headers.append((b"content-length", b"%d" % len(response.body)))
         if self.serving.settings.permissive_cors:
             headers += cors_headers(request)
-        await send({"type": "http.response.start", "status": response.status, "headers": headers})
-        await send({"type": "http.response.body", "body": b"" if request.method == "HEAD" else body})
 
-    def _strip_root(self, request: Request, mounted_at: str) -> None:
+    def _strip(self, request: Request, root: str) -> None:
         """Take away what a mount or a proxy put before the path."""
-        for root in (mounted_at, self._root_path):
-            if root and request.path.startswith(root + "/"):
-                request.path = request.path[len(root) :]
+        if root and request.path.startswith(root + "/"):
+            request.path = request.path[len(root) :]
 
     def _redirect(self, request: Request, path: str) -> Response:
         """307 keeps the method and the body."""
@@ -174,6 +177,12 @@ def access_of(settings: HttpSettings) -> Access:
     """
     file = None if settings.api_key_file is None else KeyFile(settings.api_key_file)
     return Access(settings.api_keys, settings.operator_keys, file)
+
+
+async def _send(request: Request, response: Response, send: Send) -> None:
+    """The answer as ASGI has it."""
+    await send({"type": "http.response.start", "status": response.status, "headers": response.headers})
+    await send({"type": "http.response.body", "body": b"" if request.method == "HEAD" else response.body})
 
 
 async def _lifespan(receive: Receive, send: Send) -> None:

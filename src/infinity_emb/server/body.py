@@ -26,23 +26,22 @@ async def read_body(request: Request, settings: HttpSettings) -> bytes:
     declared = request.headers.get(b"content-length", b"0")
     if declared.isdigit() and int(declared) > limit_bytes:
         raise too_large(limit_bytes)
-    message = await request.receive()
-    body: bytes = message.get("body", b"")
-    if message["type"] == "http.disconnect":
-        raise ClientGoneError("The client left while sending its body.")
-    if message.get("more_body", False):
-        body = await _read_rest(request, body, settings)
+    exchange = request.exchange
+    if exchange is not None and exchange.complete:
+        body = exchange.take()
+    else:
+        body = await _read_pieces(request, settings)
     if len(body) > limit_bytes:
         raise too_large(limit_bytes)
     encoding = request.headers.get(b"content-encoding")
     return body if encoding is None else decompress(body, encoding.decode("latin-1"), limit_bytes)
 
 
-async def _read_rest(request: Request, first: bytes, settings: HttpSettings) -> bytes:
-    pieces = [first]
-    size = len(first)
+async def _read_pieces(request: Request, settings: HttpSettings) -> bytes:
+    pieces: list[bytes] = []
+    size_bytes = 0
     more = True
-    while more and size <= settings.max_body_bytes:
+    while more and size_bytes <= settings.max_body_bytes:
         try:
             message = await asyncio.wait_for(request.receive(), settings.body_timeout_s)
         except asyncio.TimeoutError as error:
@@ -53,6 +52,6 @@ async def _read_rest(request: Request, first: bytes, settings: HttpSettings) -> 
             raise ClientGoneError("The client left while sending its body.")
         piece: bytes = message.get("body", b"")
         pieces.append(piece)
-        size += len(piece)
+        size_bytes += len(piece)
         more = message.get("more_body", False)
     return b"".join(pieces)

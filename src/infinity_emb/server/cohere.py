@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import uuid
 from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta
@@ -12,6 +11,7 @@ from infinity_emb.server.decode import decode_body, decoder_for
 from infinity_emb.server.embedding import embed, usage_headers
 from infinity_emb.server.errors import SchemaError
 from infinity_emb.server.fields import EmbedFields, TextFields
+from infinity_emb.server.identity import new_id
 from infinity_emb.server.inputs import Inputs, read_inputs
 from infinity_emb.server.options import embedding_dtype
 from infinity_emb.server.rerank import meta
@@ -82,7 +82,7 @@ async def answer(request: Request, serving: Serving, body: CohereEmbedBody, *, p
     else:
         kind, vectors = "embeddings_by_type", _by_type(embedded, body.embedding_types or ["float"])
     written = {
-        "id": str(uuid.uuid4()),
+        "id": new_id(),
         "response_type": kind,
         "embeddings": vectors,
         "texts": list(inputs.items) if inputs.modality is Modality.TEXT else [],
@@ -121,7 +121,7 @@ def classifications(classified: Classified, texts: list[str]) -> Response:
     for text, row in zip(texts, classified.rows, strict=True):
         entries.append(
             {
-                "id": str(uuid.uuid4()),
+                "id": new_id(),
                 "input": text,
                 "prediction": row[0]["label"],
                 "predictions": [row[0]["label"]],
@@ -133,7 +133,7 @@ def classifications(classified: Classified, texts: list[str]) -> Response:
         )
     usage = classified.usage
     written = {
-        "id": str(uuid.uuid4()),
+        "id": new_id(),
         "classifications": entries,
         "model": classified.model,
         "meta": meta(usage, classifications=len(entries)),

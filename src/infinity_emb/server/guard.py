@@ -1,6 +1,7 @@
 """Stop waiting for an engine when the client has left, the time limit has passed or the server stops (hot path).
 
-Watching a connection costs a task, so it starts only for requests that take longer than `WATCH_AFTER_S`.
+Our own connections tell when they end. Those of other ASGI servers have to be watched, which costs a task, so it starts
+only for requests that take longer than `WATCH_AFTER_S`.
 """
 
 from __future__ import annotations
@@ -60,6 +61,7 @@ class Guard:
         self._request = request
         self._in_flight = in_flight
         self._watcher: asyncio.Task[None] | None = None
+        self._watch_timer: asyncio.TimerHandle | None = None
         self._deadline: asyncio.TimerHandle | None = None
         self._reason: InfinityError | None = None
 
@@ -67,14 +69,22 @@ class Guard:
         loop = asyncio.get_running_loop()
         self._task = asyncio.current_task()
         self._in_flight.add(self)
-        self._watch_timer = loop.call_later(WATCH_AFTER_S, self._start_watching)
+        exchange = self._request.exchange
+        if exchange is not None:
+            exchange.watch(self._leave)
+        else:
+            self._watch_timer = loop.call_later(WATCH_AFTER_S, self._start_watching)
         deadline_s = self._request.deadline_s
         if deadline_s is not None:
             self._deadline = loop.call_later(max(0.0, deadline_s - time.monotonic()), self._expire)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         self._in_flight.remove(self)
-        self._watch_timer.cancel()
+        exchange = self._request.exchange
+        if exchange is not None:
+            exchange.watch(None)
+        elif self._watch_timer is not None:
+            self._watch_timer.cancel()
         if self._deadline is not None:
             self._deadline.cancel()
         if self._watcher is not None:
@@ -102,6 +112,9 @@ class Guard:
     async def _watch(self) -> None:
         while (await self._request.receive())["type"] != "http.disconnect":
             pass  # further body pieces after the end of the body: none are expected, none matter
+        self._leave()
+
+    def _leave(self) -> None:
         self._cancel(ClientGoneError("The client left before the answer."))
 
     def _expire(self) -> None:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import binascii
 import time
-import uuid
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from pybase64 import b64encode_as_string
 
 from infinity_emb.errors import CapabilityError
 from infinity_emb.server.embedding import fingerprint_headers, usage_headers, usage_of
 from infinity_emb.server.errors import SchemaError
+from infinity_emb.server.identity import new_id
 from infinity_emb.server.options import embed_options, output_form
 from infinity_emb.server.response import json_response
 from infinity_emb.server.vectors import finished, rows
@@ -81,7 +81,7 @@ async def answer(request: Request, serving: Serving, body: EmbeddingBody, inputs
         "data": entries,
         "model": engine.card.served_name,
         "usage": usage_of(usage),
-        "id": f"infinity-{uuid.uuid4()}",
+        "id": f"infinity-{new_id()}",
         "created": int(time.time()),
     }
     return json_response(envelope, headers=[*usage_headers(usage), *fingerprint_headers(engine)])
@@ -93,7 +93,7 @@ async def pooling(request: Request, serving: Serving, body: EmbeddingBody, input
     name = "dense" if Task.EMBED in engine.card.tasks and body.task != "token_embed" else "multi_vector"
     made = await _output(request, serving, body, inputs, name)
     envelope = {
-        "id": f"pool-{uuid.uuid4()}",
+        "id": f"pool-{new_id()}",
         "object": "list",
         "created": int(time.time()),
         "model": made.engine.card.served_name,
@@ -210,7 +210,7 @@ def _matrix(matrix: FloatArray, form: OutputForm, engine: AsyncEmbeddingEngine) 
     numbers = np.ascontiguousarray(numbers, dtype="<f4" if form.dtype is EmbeddingDtype.FLOAT32 else None)
     shape = list(numbers.shape)
     if form.base64:
-        return {"embedding": binascii.b2a_base64(numbers, newline=False).decode("ascii"), "shape": shape}
+        return {"embedding": b64encode_as_string(numbers), "shape": shape}
     return {"embedding": list(numbers), "shape": shape}
 
 

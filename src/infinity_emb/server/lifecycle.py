@@ -52,6 +52,7 @@ class Lifecycle:
         names: Served names, known before anything is loaded.
         phase: The present phase.
         array: The engines, once they are loaded.
+        engines: The same as a tuple; empty before.
         broken: Served names of the models that could not be loaded.
         failure: What kind of error ended the loading, for a stranger.
     """
@@ -60,6 +61,7 @@ class Lifecycle:
         self.names = tuple(names)
         self.phase = Phase.LOADING
         self.array: AsyncEngineArray | None = None
+        self.engines: tuple[AsyncEmbeddingEngine, ...] = ()
         self.broken: frozenset[str] = frozenset()
         self.failure = ""
         self._begun_s = time.monotonic()
@@ -68,6 +70,7 @@ class Lifecycle:
     def open(self, array: AsyncEngineArray, broken: Iterable[str] = ()) -> None:
         """The engines run: answer requests, except for models that are broken."""
         self.array = array
+        self.engines = tuple(array)
         self.broken = frozenset(broken)
         self.phase = Phase.READY
         self._took_s = time.monotonic() - self._begun_s
@@ -126,7 +129,7 @@ class Models:
         return self._lifecycle
 
     def __iter__(self) -> Iterator[AsyncEmbeddingEngine]:
-        for engine in self._lifecycle.array or ():
+        for engine in self._lifecycle.engines:
             if self._only is None or engine.card.served_name == self._only:
                 yield engine
 
@@ -177,6 +180,9 @@ class Models:
 
     def _find(self, name: str | None, tasks: tuple[Task, ...]) -> AsyncEmbeddingEngine:
         self.check_open()
+        lifecycle = self._lifecycle
+        if len(lifecycle.engines) == 1 and not lifecycle.broken and self._only is None:
+            return lifecycle.engines[0]
         engines = list(self)
         broken = self._broken()
         if name in broken or not engines:

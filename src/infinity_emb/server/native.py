@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import uuid
 from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta
@@ -13,6 +12,7 @@ from infinity_emb.server.decode import decode_body, decoder_for
 from infinity_emb.server.embedding import usage_headers, usage_of
 from infinity_emb.server.errors import SchemaError
 from infinity_emb.server.fields import ScoreFields, TextOrTokens
+from infinity_emb.server.identity import new_id
 from infinity_emb.server.inputs import read_inputs
 from infinity_emb.server.response import json_response
 from infinity_emb.server.scoring import classify as score_labels
@@ -48,7 +48,7 @@ async def classify(request: Request, serving: Serving) -> Response:
         "data": classified.rows,
         "model": classified.model,
         "usage": usage_of(classified.usage),
-        "id": f"infinity-{uuid.uuid4()}",
+        "id": f"infinity-{new_id()}",
         "created": int(time.time()),
     }
     return json_response(answer, headers=usage_headers(classified.usage))

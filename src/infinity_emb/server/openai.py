@@ -6,7 +6,6 @@ One body serves OpenAI, Infinity, Jina, Voyage and vLLM clients, because they al
 from __future__ import annotations
 
 import time
-import uuid
 from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta
@@ -16,6 +15,7 @@ from infinity_emb.server.decode import decode_body, decoder_for
 from infinity_emb.server.embedding import embed, usage_of
 from infinity_emb.server.errors import SchemaError
 from infinity_emb.server.fields import EmbedFields, TextOrTokens
+from infinity_emb.server.identity import new_id
 from infinity_emb.server.inputs import Inputs, content_text, gathered, read_inputs, read_object
 from infinity_emb.server.response import json_response
 from infinity_emb.server.vectors import binary_response, rows
@@ -102,7 +102,7 @@ def envelope(embedded: Embedded, written: list[Any]) -> dict[str, Any]:
         "data": [{"object": "embedding", "embedding": vector, "index": index} for index, vector in enumerate(written)],
         "model": embedded.model,
         "usage": usage_of(embedded.usage),
-        "id": f"infinity-{uuid.uuid4()}",
+        "id": f"infinity-{new_id()}",
         "created": int(time.time()),
     }
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from infinity_emb.server.errors import SchemaError
-from infinity_emb.types import DEFAULT_TEXT_OPTIONS, EmbeddingDtype, EmbedOptions, ScoreOptions, TextOptions
+from infinity_emb.types import (
+    DEFAULT_EMBED_OPTIONS,
+    DEFAULT_TEXT_OPTIONS,
+    EmbeddingDtype,
+    EmbedOptions,
+    ScoreOptions,
+    TextOptions,
+)
 
 if TYPE_CHECKING:
     from infinity_emb.engine.async_engine import AsyncEmbeddingEngine
@@ -69,12 +76,13 @@ def text_options(fields: TextFields, engine: AsyncEmbeddingEngine) -> TextOption
 
 def embed_options(fields: EmbedFields, engine: AsyncEmbeddingEngine) -> EmbedOptions:
     """How the vectors of a request are made."""
-    return EmbedOptions(
-        text=text_options(fields, engine),
-        normalize=fields.normalized if fields.normalize is None else fields.normalize,
-        average_long=_averages(fields.long_text),
-        dimensions=(fields.dimensions if fields.dimensions is not None else fields.output_dimension) or None,
-    )
+    text = text_options(fields, engine)
+    normalize = fields.normalized if fields.normalize is None else fields.normalize
+    dimensions = (fields.dimensions if fields.dimensions is not None else fields.output_dimension) or None
+    average_long = _averages(fields.long_text)
+    if text is DEFAULT_TEXT_OPTIONS and normalize is None and dimensions is None and not average_long:
+        return DEFAULT_EMBED_OPTIONS
+    return EmbedOptions(text, normalize, dimensions, average_long)
 
 
 def _averages(word: str | None) -> bool:

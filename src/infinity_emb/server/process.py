@@ -7,6 +7,7 @@ import gc
 import logging
 import os
 import signal
+from functools import partial
 from typing import TYPE_CHECKING
 
 import uvicorn
@@ -14,7 +15,7 @@ import uvicorn
 from infinity_emb.config.environment import environ
 from infinity_emb.metrics import HttpMetrics
 from infinity_emb.server.app import Application, access_of, model_gauges, model_measures
-from infinity_emb.server.connection import BoundedProtocol
+from infinity_emb.server.connection import Connection
 from infinity_emb.server.lifecycle import Lifecycle, Models
 from infinity_emb.server.loading import load
 from infinity_emb.server.settings import HttpSettings
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("infinity_emb")
 
-_KEEP_ALIVE_S = 75  # longer than the 60 s after which common proxies drop an idle connection
 _CLOSE_S = 2  # for writing answers that are already made
 
 
@@ -157,14 +157,13 @@ async def _start(server: uvicorn.Server, bound: Bound) -> None:
 def _uvicorn_config(application: Application, args: ServerArgs) -> uvicorn.Config:
     return uvicorn.Config(
         application,
-        http=BoundedProtocol,
+        http=partial(Connection, application),  # type: ignore[arg-type]  # called as a class would be
         ws="none",
         lifespan="off",
         log_config=None,
         access_log=False,
         proxy_headers=False,
         server_header=False,
-        timeout_keep_alive=_KEEP_ALIVE_S,
         timeout_graceful_shutdown=_CLOSE_S,
         ssl_certfile=args.ssl_certfile,
         ssl_keyfile=args.ssl_keyfile,

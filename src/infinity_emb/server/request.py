@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, MutableMapping
 
     from infinity_emb.server.access_grant import Grant
+    from infinity_emb.server.exchange import Exchange
 
     Scope = MutableMapping[str, Any]
     Message = MutableMapping[str, Any]
@@ -47,6 +48,7 @@ class Request:
         path: Percent-decoded, without the root path.
         headers: Lower-case names to values, as bytes; of a repeated header the last one.
         receive: ASGI's receive.
+        exchange: The connection's side of it; None if another server than ours took the request.
         request_id: The client's `x-request-id`, or a new one.
         dialect: Whose error body to use; a handler that finds a TEI body on a shared path sets it to `tei`.
         params: Path parameters.
@@ -58,15 +60,16 @@ class Request:
     """
 
     __slots__ = (
-        "_query", "body", "deadline_s", "dialect", "grant", "headers", "method", "native", "params", "path", "receive",
-        "request_id", "times",
+        "_query", "body", "deadline_s", "dialect", "exchange", "grant", "headers", "method", "native", "params", "path",
+        "receive", "request_id", "times",
     )  # fmt: skip
 
-    def __init__(self, scope: Scope, receive: Receive) -> None:
+    def __init__(self, scope: Scope, receive: Receive, exchange: Exchange | None = None) -> None:
         self.method: str = scope["method"]
         self.path: str = scope["path"]
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         self.receive = receive
+        self.exchange = exchange
         self.request_id = _given_id(self.headers.get(b"x-request-id")) or _IDS.next()
         self.dialect = ""
         self.grant: Grant | None = None

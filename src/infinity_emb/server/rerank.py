@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import uuid
 from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta
@@ -13,6 +12,7 @@ from infinity_emb.server.decode import decode_body, decoder_for
 from infinity_emb.server.embedding import usage_headers, usage_of
 from infinity_emb.server.errors import SchemaError
 from infinity_emb.server.fields import Documents, PositiveInt, ScoreFields
+from infinity_emb.server.identity import new_id
 from infinity_emb.server.inputs import content_text
 from infinity_emb.server.response import json_response
 from infinity_emb.server.scoring import rank
@@ -135,7 +135,7 @@ def _envelope(ranked: Ranked, results: list[dict[str, Any]]) -> dict[str, Any]:
         "model": ranked.model,
         "usage": usage_of(ranked.usage),
         "meta": meta(ranked.usage, search_units=1),
-        "id": f"infinity-{uuid.uuid4()}",
+        "id": f"infinity-{new_id()}",
         "created": int(time.time()),
     }
 

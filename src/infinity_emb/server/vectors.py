@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import binascii
 import io
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.lib import format as npy
+from pybase64 import b64encode_as_string
 
 from infinity_emb.server.arrow import arrow_stream
 from infinity_emb.server.response import Response
@@ -37,7 +37,7 @@ def finished(result: EmbedResult, dtype: EmbeddingDtype, engine: AsyncEmbeddingE
 def rows(vectors: NDArray[Any], *, base64: bool) -> list[Any]:
     """One JSON value a vector: a base64 string, or the row itself, which the JSON writer reads."""
     if base64:
-        return [binascii.b2a_base64(row, newline=False).decode("ascii") for row in vectors]
+        return [b64encode_as_string(row) for row in vectors]
     return list(vectors)
 
 

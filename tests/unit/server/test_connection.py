@@ -11,6 +11,7 @@ import signal
 import pytest
 
 from infinity_emb.server import connection
+from unit.server.wire import Wire, on_the_wire
 
 GOOD = b'POST /v1/embeddings HTTP/1.1\r\nhost: x\r\ncontent-length: 14\r\n\r\n{"input": "x"}'
 
@@ -115,3 +116,116 @@ def test_a_large_body_in_the_first_packet_is_no_large_header(running, monkeypatc
     body = b'{"input": "' + b"a" * 200_000 + b'"}'
     head = b"POST /v1/embeddings HTTP/1.1\r\nconnection: close\r\ncontent-length: %d\r\n\r\n" % len(body)
     assert conversation(running, monkeypatch, head + body).startswith(b"HTTP/1.1 200")
+
+
+def test_an_answer_is_written_in_one_piece():
+    async def main(wire):
+        await wire.send(
+            GOOD, b"GET /b HTTP/1.1\r\n\r\n", b"POST /c HTTP/1.1\r\ncontent-length: 50000\r\n\r\n" + b"x" * 50000
+        )
+        assert [data.count(b"HTTP/1.1 200 OK\r\n") for data in wire.transport.writes] == [1, 1, 1]
+        assert len(wire.transport.writes[2]) > 50000
+
+    on_the_wire(main)
+
+
+def test_a_head_request_gets_the_head_alone():
+    async def main(wire):
+        await wire.send(b"HEAD /b HTTP/1.1\r\n\r\n")
+        assert wire.said == b"HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\n"
+
+    on_the_wire(main)
+
+
+def test_requests_wait_for_their_turn_and_the_client_with_them():
+    async def main(wire):
+        wire.application.may_answer.clear()
+        await wire.send(b"".join(b"GET /%d HTTP/1.1\r\n\r\n" % number for number in range(3)))
+        assert wire.application.seen == ["/0"]
+        assert not wire.transport.reading
+        wire.application.may_answer.set()
+        await wire.settled()
+        assert wire.application.seen == ["/0", "/1", "/2"]
+        assert wire.transport.reading
+
+    on_the_wire(main)
+
+
+@pytest.mark.parametrize("last", [b"GET /a HTTP/1.0\r\n\r\n", b"GET /a HTTP/1.1\r\nconnection: close\r\n\r\n"])
+def test_a_client_that_wants_no_further_answer_gets_none(last):
+    async def main(wire):
+        await wire.send(last + b"GET /b HTTP/1.1\r\n\r\n")
+        assert wire.application.seen == ["/a"]
+        assert b"connection: close\r\n" in wire.said
+        assert wire.transport.closed
+
+    on_the_wire(main)
+
+
+def test_an_answer_waits_until_the_client_has_read_the_one_before():
+    async def main(wire):
+        wire.connection.pause_writing()
+        await wire.send(GOOD)
+        assert wire.said == b""
+        wire.connection.resume_writing()
+        await wire.settled()
+        assert wire.said.startswith(b"HTTP/1.1 200")
+
+    on_the_wire(main)
+
+
+def test_a_body_that_comes_after_its_answer_is_passed_over_up_to_a_limit():
+    async def main(wire):
+        wire.application.reads_body = False
+        await wire.send(b"POST /a HTTP/1.1\r\ncontent-length: 100000\r\n\r\n", b"x" * 100_000)
+        await wire.send(b"POST /b HTTP/1.1\r\ncontent-length: 100000000\r\n\r\n")
+        assert wire.said.count(b"200 OK") == 2
+        await wire.send(*[b"x" * 1_000_000] * (connection.LEFTOVER_LIMIT_BYTES // 1_000_000 + 1))
+        assert b"HTTP/1.1 431" in wire.said
+        assert wire.transport.closed
+
+    on_the_wire(main)
+
+
+def test_an_idle_connection_is_closed_without_a_word(monkeypatch):
+    async def main(wire):
+        await wire.send(GOOD)
+        said = wire.said
+        while not wire.transport.closed:
+            await asyncio.sleep(0.005)
+        assert wire.said == said
+
+    monkeypatch.setattr(connection, "HEADER_TIMEOUT_S", 0.01)
+    monkeypatch.setattr(connection, "KEEP_ALIVE_S", 0.02)
+    on_the_wire(main)
+
+
+def test_a_stop_closes_idle_connections_now_and_busy_ones_after_their_last_answer():
+    async def main(wire):
+        wire.application.may_answer.clear()
+        await wire.send(b"GET /a HTTP/1.1\r\n\r\nGET /b HTTP/1.1\r\n\r\n")
+        wire.connection.shutdown()
+        assert not wire.transport.closed
+        wire.application.may_answer.set()
+        await wire.settled()
+        assert wire.said.count(b"200 OK") == 2
+        assert wire.transport.closed
+        idle = Wire()
+        idle.connection.shutdown()
+        assert idle.transport.closed
+
+    on_the_wire(main)
+
+
+def test_a_task_that_ends_without_an_answer_ends_the_connection():
+    async def main(wire):
+        wire.application.may_answer.clear()
+        await wire.send(GOOD)
+        (task,) = wire.state.tasks
+        task.cancel()
+        await wire.settled()
+        assert task.cancelled()
+        assert wire.transport.closed
+        assert wire.said == b""
+
+    on_the_wire(main)
