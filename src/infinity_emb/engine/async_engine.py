@@ -18,6 +18,7 @@ from infinity_emb.engine.inputs import check_list, is_small
 from infinity_emb.engine.kinds import VERBS, KindsFace
 from infinity_emb.engine.loader import LoadedModel, load
 from infinity_emb.engine.media_face import Towers, capabilities_of, stop_at_once
+from infinity_emb.engine.overload import overload_of
 from infinity_emb.engine.runtime import ModelRuntime
 from infinity_emb.engine.usage import usage_of
 from infinity_emb.engine.vectors import activate, check_dimensions, finish_vectors, sigmoid
@@ -112,14 +113,18 @@ class AsyncEmbeddingEngine(KindsFace):
     @property
     def is_healthy(self) -> bool:
         """Whether a request sent now can be answered."""
-        runtime = self._runtime
-        return runtime is not None and runtime.alive and (self._towers is None or self._towers.alive)
+        return self.is_running and all(runtime.alive for runtime in self._runtimes)
 
     @property
     def restarts(self) -> int:
         """How often a worker that died or hung was replaced since the engine started."""
-        runtime = self._runtime
-        return 0 if runtime is None else runtime.restarts + (self._towers.restarts if self._towers else 0)
+        return sum(runtime.restarts for runtime in self._runtimes)
+
+    @property
+    def _runtimes(self) -> list[ModelRuntime]:
+        """That of texts, then those of other modalities; empty unless the engine runs."""
+        runtime, towers = self._runtime, self._towers
+        return [] if runtime is None else [runtime, *(() if towers is None else towers.runtimes)]
 
     @property
     def cache_counts(self) -> CacheCounts | None:
@@ -295,14 +300,7 @@ class AsyncEmbeddingEngine(KindsFace):
 
     def overload_status(self) -> OverloadStatus:
         """How full the waiting line is."""
-        runtime = self._runtime
-        if runtime is None:
-            return OverloadStatus(0.0, 0, 0)
-        load, limits = runtime.load(), runtime.limits
-        fraction = max(load.items / limits.items, load.tokens / limits.tokens)
-        return OverloadStatus(
-            fraction, load.items, load.running_items, load.tokens, load.oldest_wait_s, load.tokens_per_s
-        )
+        return overload_of(self._runtimes)
 
     def batch_measures(self) -> BatchMeasures | None:
         """What was counted of batches since the start; None unless the engine runs."""
@@ -311,13 +309,11 @@ class AsyncEmbeddingEngine(KindsFace):
 
     def waiting_line(self, limit: int) -> list[Waiting]:
         """The first requests that wait, most urgent class first."""
-        runtime = self._runtime
-        return [] if runtime is None else runtime.waiting_line(limit)
+        return [one for runtime in self._runtimes for one in runtime.waiting_line(limit)][:limit]
 
     def busy_s(self) -> float:
         """How long the longest-running batch has been computing."""
-        runtime = self._runtime
-        return 0.0 if runtime is None else runtime.busy_s()
+        return max((runtime.busy_s() for runtime in self._runtimes), default=0.0)
 
     def is_overloaded(self) -> bool:
         """Whether a request sent now would be refused."""

@@ -42,14 +42,9 @@ class Towers:
         return self._towers[modality]
 
     @property
-    def alive(self) -> bool:
-        """Whether a request sent now can be computed."""
-        return all(tower.runtime.alive for tower in self._towers.values())
-
-    @property
-    def restarts(self) -> int:
-        """How often a worker that died or hung was replaced."""
-        return sum(tower.runtime.restarts for tower in self._towers.values())
+    def runtimes(self) -> list[ModelRuntime]:
+        """What computes, one a tower."""
+        return [tower.runtime for tower in self._towers.values()]
 
     def start(self, *, warm: bool) -> None:
         """Start every tower; on a failure none is left running."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from contextlib import closing
 
 import numpy as np
@@ -131,3 +132,36 @@ def test_the_synchronous_faces_read_images_too(folder):
         matrix = pipeline.encode_media(FILES)
         assert pipeline.encode_media([]).shape == (0, DIM)
     np.testing.assert_allclose(matrix, np.stack(vectors), atol=1e-6)
+
+
+def test_waiting_images_count_as_load_beside_waiting_texts(folder, monkeypatch):
+    engine = AsyncEmbeddingEngine.from_args(args(folder, model_warmup=False))
+    begun, release = threading.Event(), threading.Event()
+    (tower,) = engine._model.towers.values()
+    begin = tower.backends[0].start
+
+    def held(arrays):
+        begun.set()
+        release.wait(30)
+        return begin(arrays)
+
+    monkeypatch.setattr(tower.backends[0], "start", held)
+    sources = FILES * 20  # one batch computes, one may be taken ahead, the rest waits
+
+    async def main():
+        async with engine:
+            assert engine.overload_status().queue_absolute == 0
+            work = asyncio.create_task(engine.image_embed(images=sources))
+            assert await asyncio.to_thread(begun.wait, 30)
+            found = engine.overload_status(), engine.waiting_line(5), engine.busy_s()
+            release.set()
+            await work
+            return found
+
+    status, line, busy_s = asyncio.run(main())
+    engine.close()
+    assert 0 < status.queue_absolute < len(sources)
+    assert status.queue_tokens == status.queue_absolute * POSITIONS
+    assert status.queue_fraction > 0
+    assert [one.items for one in line] == [len(sources)]
+    assert busy_s > 0
