@@ -149,7 +149,9 @@ class FakeEngine:
         if self.error is not None:
             raise self.error
         self.calls.append((Task.EMBED, modality, list(sources), options, call, places))
-        vectors = np.stack([fake_vector(source, self.dim) for source in sources])
+        if options.dimensions is not None and not 1 <= options.dimensions <= self.dim:
+            raise DimensionsError(f"dimensions must be in 1..{self.dim}.", param="dimensions")
+        vectors = np.stack([fake_vector(source, self.dim) for source in sources])[:, : options.dimensions or self.dim]
         tokens = 10 * len(sources)
         return EmbedResult(vectors, Usage(tokens, media_tokens=tokens, image_pixels=100 * len(sources)))
 

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import shutil
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import package_server
@@ -14,16 +15,21 @@ from api.fake_engine import FakeArray, FakeEngine
 from infinity_emb.engine.media import MediaRefusedError
 from infinity_emb.engine.media.data_uri import read_data_uri
 from infinity_emb.engine.media.location import MAX_URL_CHARS, parse
-from infinity_emb.errors import CheckpointError, IntegrityError
+from infinity_emb.errors import CheckpointError, IntegrityError, MediaError
 from infinity_emb.metrics import HttpMetrics
 from infinity_emb.models.hub import unpack as unpacking
 from infinity_emb.models.hub.checkpoint import Checkpoint
+from infinity_emb.models.preprocess.image import ImagePreprocessor
+from infinity_emb.models.preprocess.media import MediaLimits
 from infinity_emb.models.safetensors_file import read_header
 from infinity_emb.models.spec import read_spec
+from infinity_emb.models.spec.media import MediaSpec
 from infinity_emb.server.app import Application
 from infinity_emb.server.lifecycle import Lifecycle, Models
 from infinity_emb.server.routes import all_routes
 from infinity_emb.server.settings import HttpSettings
+from infinity_emb.types import Modality
+from pictures import encoded, picture
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,7 +45,7 @@ class Bodies:
 
     def __init__(self, _: Path) -> None:
         lifecycle = Lifecycle(["fake/model"])
-        lifecycle.open(FakeArray(FakeEngine()))
+        lifecycle.open(FakeArray(FakeEngine(modalities=frozenset(Modality))))
         settings = HttpSettings(max_body_bytes=1 << 20)
         self._app = Application(Models(lifecycle), settings, HttpMetrics())
         self._paths = [r.path.replace("{model}", "m") for r in all_routes(settings) if r.method == "POST"]
@@ -55,6 +61,11 @@ class Bodies:
             {"instances": [{"inputs": "a"}, {"query": "q", "texts": ["a"]}]},
             {"ids": [[1, 2]], "tokens": [1], "skip_special_tokens": True},
             {"inputs": [{"content": [{"type": "text", "text": "a"}]}], "output_dtype": "float"},
+            {"input": ["data:image/png;base64,AAAA", "b"], "modality": "image", "dimensions": 2},
+            {"input": [{"image": "AAAA"}, {"text": "a"}, "b", {"audio": "http://a.test/b"}], "normalized": False},
+            {"images": ["data:image/png;base64,AAAA"], "embedding_types": ["float"], "input_type": "image"},
+            {"inputs": [{"content": [{"type": "image_url", "image_url": {"url": "http://a.test/b.png"}}]}]},
+            {"messages": [[{"role": "user", "content": [{"type": "image_base64", "image_base64": "AAAA"}]}]]},
         ]
         texts = [json.dumps(body).encode() for body in bodies]
         self.seeds = [bytes([place]) + text for place in range(len(self._paths)) for text in texts]
@@ -205,4 +216,22 @@ class Wheels:
             shutil.rmtree(target, ignore_errors=True)
 
 
-TARGETS = (Bodies, DataUris, Urls, Configs, Weights, Wheels)
+class Pictures:
+    """The bytes of a picture: pixels of the size the model reads, or a refusal that names the item."""
+
+    name = "pictures"
+    share = 2
+
+    def __init__(self, _: Path) -> None:
+        spec = MediaSpec(Modality.IMAGE, 5, {"pixel_values": (3, 8, 8)}, {"size": 8, "crop_size": 8})
+        self._reader = ImagePreprocessor(spec, MediaLimits(pixels=4096))
+        forms = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF", "PPM", "ICO")
+        self.seeds = [encoded(picture(12, 9), form) for form in forms]
+
+    def run(self, data: bytes) -> None:
+        with warnings.catch_warnings(), contextlib.suppress(MediaError):
+            warnings.simplefilter("ignore")  # Pillow says what it thinks of a file
+            assert self._reader.read(data, 3).arrays["pixel_values"].shape == (3, 8, 8)
+
+
+TARGETS = (Bodies, DataUris, Urls, Configs, Weights, Wheels, Pictures)

@@ -16,6 +16,7 @@ _COPIES = frozenset({"onnx", "openvino"})  # folders of converted copies, which 
 # Last part of a module's type → files without which it cannot work; other types may do without any.
 _REQUIRED = {
     "Transformer": ("config.json",),
+    "CLIPModel": ("config.json", "preprocessor_config.json"),
     "Pooling": ("config.json",),
     "Dense": ("config.json", "model.safetensors"),
     "LayerNorm": ("config.json", "model.safetensors"),
