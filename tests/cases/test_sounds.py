@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+
 import numpy as np
 import pytest
 
@@ -94,6 +96,16 @@ def test_b090_one_bad_item_among_sounds_is_named_and_the_good_ones_come_in_order
     first, second, third = heard(clap, MONO, other, MONO)
     np.testing.assert_allclose(first, third, atol=1e-6)
     assert first @ second < 0.95
+
+
+def test_b090_a_sound_is_the_same_in_every_form_of_a_request_also_beside_texts(clap):
+    bare = base64.b64encode(MONO).decode()
+    part = {"type": "input_audio", "input_audio": {"data": bare, "format": "wav"}}
+    wanted = heard(clap, MONO)[0]
+    for inputs in ([{"audio": data_uri(MONO)}], [{"audio": bare}], [part], [part, {"text": "tea is hot"}]):
+        np.testing.assert_allclose(clap.embed(inputs)[0], wanted, atol=1e-6)
+    answer = clap.post("/v1/embeddings", messages=[{"role": "user", "content": [part]}])
+    np.testing.assert_allclose(vectors_of(answer)[0], wanted, atol=1e-6)
 
 
 def test_b022_a_sound_longer_than_the_model_hears_is_said_to_be_cut(clap):

@@ -9,11 +9,14 @@ Every check becomes one line of JSON on standard output, which `run.py` reads.
 from __future__ import annotations
 
 import base64
+import io
 import json
+import math
 import os
 import struct
 import sys
 import urllib.request
+import wave
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -22,9 +25,9 @@ if TYPE_CHECKING:
 
 MARK = "CHECK "
 EMBEDDER, RERANKER, CLASSIFIER, SPARSE = "tiny/embedder", "tiny/reranker", "tiny/classifier", "tiny/sparse"
-VISION = "tiny/vision"
+VISION, AUDIO = "tiny/vision", "tiny/audio"
 LABELS = {"joy", "anger", "calm"}
-DIM, VISION_DIM = 32, 24
+DIM, VISION_DIM, AUDIO_DIM = 32, 24, 24
 TEXTS = ["the cat sat on the mat", "paris is a city", "a dog"]
 QUERY = "a city in france"
 PIXEL = (
@@ -84,6 +87,29 @@ def vectors(texts: Sequence[str], **options: Any) -> list[list[float]]:
         URL + "/v1/embeddings", {"model": EMBEDDER, "input": list(texts), "encoding_format": "float"} | options
     )
     return [item["embedding"] for item in answer["data"]]
+
+
+def tone(hertz: float, channels: int = 1, rate: int = 44_100) -> bytes:
+    """Half a second of a tone as a WAV file."""
+    numbers = [round(9_000 * math.sin(2 * math.pi * hertz * place / rate)) for place in range(rate // 2)]
+    file = io.BytesIO()
+    with wave.open(file, "wb") as written:
+        written.setnchannels(channels)
+        written.setsampwidth(2)
+        written.setframerate(rate)
+        written.writeframes(b"".join(struct.pack("<h", number) * channels for number in numbers))
+    return file.getvalue()
+
+
+def sound(*arguments: Any) -> str:
+    """The same as a data URI."""
+    return "data:audio/wav;base64," + base64.b64encode(tone(*arguments)).decode()
+
+
+def sounds(sources: Sequence[str]) -> list[list[float]]:
+    """The vectors of the model that reads sounds."""
+    body = {"model": AUDIO, "input": list(sources), "modality": "audio", "encoding_format": "float"}
+    return [item["embedding"] for item in post(URL + "/v1/embeddings", body)["data"]]
 
 
 def images(sources: Sequence[str]) -> list[list[float]]:

@@ -7,6 +7,8 @@ import io
 
 import numpy as np
 from checks import (
+    AUDIO,
+    AUDIO_DIM,
     CLASSIFIER,
     DIM,
     EMBED_URL,
@@ -28,6 +30,8 @@ from checks import (
     images,
     ranked_as_expected,
     same,
+    sound,
+    sounds,
     vectors,
 )
 from infinity_client import AuthenticatedClient, Client
@@ -108,12 +112,11 @@ with check("I1", "health and metrics"):
 with check(
     "E9 I3", "images and sounds on a text model, by modality and on the deprecated routes, are refused with 400"
 ):
-    sound = "data:audio/wav;base64,AA=="
     for api, body in (
         (embeddings, OpenAIEmbeddingInputImage(input_=PIXEL, model=EMBEDDER)),
-        (embeddings, OpenAIEmbeddingInputAudio(input_=sound, model=EMBEDDER)),
+        (embeddings, OpenAIEmbeddingInputAudio(input_=sound(440), model=EMBEDDER)),
         (embeddings_image, ImageEmbeddingInput(input_=PIXEL, model=EMBEDDER)),
-        (embeddings_audio, AudioEmbeddingInput(input_=sound, model=EMBEDDER)),
+        (embeddings_audio, AudioEmbeddingInput(input_=sound(440), model=EMBEDDER)),
     ):
         answer = api.sync_detailed(client=client, body=body)
         assert answer.status_code == 400, (answer.status_code, answer.content)
@@ -126,9 +129,26 @@ with check("E9 I3", "images by modality and on the deprecated route, of the leng
     same([item.embedding for item in answer.data], images([PIXEL]))
     answer = embeddings.sync(client=client, body=text(VISION))
     equal([len(item.embedding) for item in answer.data], [VISION_DIM] * 3)
-with check("E9 I1", "models: a model that reads images says so"):
-    (found,) = [model for model in models.sync(client=client).data if model.id == VISION]
-    equal(set(found.capabilities), {"embed", "image_embed"})
+with check("E9 I3", "sounds by modality and on the deprecated route, mono and stereo, in order, beside texts"):
+    sources = [sound(440), sound(3000), sound(440, 2)]
+    answer = embeddings.sync(client=client, body=OpenAIEmbeddingInputAudio(input_=sources, model=AUDIO))
+    found = [item.embedding for item in answer.data]
+    same(found, sounds(sources))
+    same(found[0], found[2])
+    assert np.dot(found[0], found[1]) < 0.99
+    assert answer.usage.total_tokens > 0
+    answer = embeddings_audio.sync(client=client, body=AudioEmbeddingInput(input_=sources[1], model=AUDIO))
+    same(answer.data[0].embedding, found[1])
+    answer = embeddings.sync(client=client, body=text(AUDIO))
+    equal([len(item.embedding) for item in answer.data], [AUDIO_DIM] * 3)
+with check("E9", "one bad sound among good ones is named"):
+    body = OpenAIEmbeddingInputAudio(input_=[sound(440), "data:audio/wav;base64,AAAA"], model=AUDIO)
+    answer = embeddings.sync_detailed(client=client, body=body)
+    equal(answer.status_code, 400)
+    assert b"Item 1" in answer.content, answer.content
+with check("E9 I1", "models: a model that reads images or sounds says so"):
+    found = {model.id: set(model.capabilities) for model in models.sync(client=client).data}
+    equal((found[VISION], found[AUDIO]), ({"embed", "image_embed"}, {"embed", "audio_embed"}))
 with check("E5", "a 422 is parsed into the client's own class"):
     body = text()
     body.input_ = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import openai
 from checks import (
+    AUDIO,
     BUSY_URL,
     DIM,
     EMBED_URL,
@@ -22,6 +23,8 @@ from checks import (
     raises,
     ranked_as_expected,
     same,
+    sound,
+    sounds,
     unpack,
     vectors,
 )
@@ -92,6 +95,11 @@ with check("E9", "modality image, as floats and as base64"):
         answer = create(model=VISION, input=[PIXEL], encoding_format=form, extra_body={"modality": "image"})
         found = answer.data[0].embedding
         same(unpack(found) if isinstance(found, str) else found, images([PIXEL])[0])
+with check("E9", "modality audio, as floats and as base64"):
+    for form in ("float", "base64"):
+        answer = create(model=AUDIO, input=[sound(440)], encoding_format=form, extra_body={"modality": "audio"})
+        found = answer.data[0].embedding
+        same(unpack(found) if isinstance(found, str) else found, sounds([sound(440)])[0])
 with check("E8", "unknown fields are ignored"):
     create(model=EMBEDDER, input="x", extra_body={"drop_params": True, "options": {}, "parameters": {}, "priority": 1})
 with check("E13", "truncate_prompt_tokens cuts"):

@@ -69,7 +69,5 @@ G1 O gRPC tei.v1""".splitlines()
 
 # Rows that this release does not meet; docs/clients.md gives the reasons to users.
 NOT_YET = {
-    "E9": "text and images are served; audio models are not, and are refused with 400",
-    "I3": "images are served; no audio models are, and their route answers with a clear refusal",
     "G1": "HTTP only",
 }

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from checks import CLASSIFIER, EMBEDDER, LABELS, RERANKER, SPARSE, VISION
+from checks import AUDIO, CLASSIFIER, EMBEDDER, LABELS, RERANKER, SPARSE, VISION
 from roster import LIGHT
 from tiny_sparse import tiny_splade
 
 import tiny
 import tiny_joint
+import tiny_sound
 from serving import free_port, serve
 
 if TYPE_CHECKING:
@@ -38,13 +39,14 @@ def all_servers(folder: Path) -> Iterator[dict[str, str]]:
     models = [part for model in (embedder, reranker, classifier) for part in ("--model-id", str(model))]
     sparse = ["--model-id", str(tiny_splade(folder / SPARSE))]
     vision = ["--model-id", str(tiny_joint.tiny_clip(folder / VISION))]
-    alone = [str(free_port()) for _ in range(5)]
+    audio = ["--model-id", str(tiny_sound.tiny_clap(folder / AUDIO))]
+    alone = [str(free_port()) for _ in range(6)]
     ports = [part for port in alone for part in ("--port", port)]
     table = {"TIKTOKEN_CACHE_DIR": str(LIGHT.folder / "table")}
     stuck = [sys.executable, str(Path(__file__).with_name("stuck.py"))]
     with ExitStack() as stack:
         # Given once for each model after one for all: every model also answers alone on its own port.
-        every = stack.enter_context(serve(*ports, *models, *sparse, *vision))
+        every = stack.enter_context(serve(*ports, *models, *sparse, *vision, *audio))
         prefix = stack.enter_context(serve(*models, "--url-prefix", "/v1", "--permissive-cors"))
         keyed = stack.enter_context(serve("--model-id", str(embedder), "--api-key", KEY))
         options = ("--model-id", str(embedder), "--engine", "dummy", "--queue-size", "1", "--no-model-warmup")

@@ -37,6 +37,14 @@ class Samples:
     cut: bool
 
 
+class _Source(io.BytesIO):
+    """Where a damaged file sends the decoder before its beginning, the beginning is: an error could not leave C."""
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self.tell(), io.SEEK_END: self.getbuffer().nbytes}[whence]
+        return super().seek(max(0, start + offset))
+
+
 def check_decoder() -> None:
     """Raise `MissingExtraError` unless the libraries that decode and resample are there."""
     extras.require("soundfile", "audio", _PURPOSE)
@@ -59,7 +67,7 @@ def decode(data: bytes, rate: int, most: int, item_index: int = 0) -> Samples:
     soundfile = extras.require("soundfile", "audio", _PURPOSE)
     _check_container(data, item_index)
     try:
-        with soundfile.SoundFile(io.BytesIO(data)) as file:
+        with soundfile.SoundFile(_Source(data)) as file:
             _check_rate(file.samplerate, item_index)
             values = _first_samples(resample(_mono_blocks(file, item_index), int(file.samplerate), rate), most + 1)
     except soundfile.SoundFileError as error:

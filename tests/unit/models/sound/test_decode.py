@@ -111,6 +111,27 @@ def test_a_file_that_ends_too_early_is_refused(container):
     refusal(whole[: 200 if container == "OGG" else len(whole) // 2])
 
 
+@pytest.mark.parametrize("container", ["WAV", "FLAC", "OGG", "MP3", "AIFF"])
+def test_a_damaged_file_is_decoded_or_refused_and_nothing_else(container):
+    whole = tiny_sound.encode(tiny_sound.tone(seconds=0.05), container)
+    chance = np.random.default_rng(0)
+    outcomes = set()
+    for _ in range(200):
+        damaged = bytearray(whole)
+        for place in chance.integers(0, min(len(whole), 200), 4):
+            damaged[place] = chance.integers(0, 256)
+        if chance.random() < 0.3:
+            del damaged[chance.integers(4, len(damaged)) :]
+        try:
+            samples = decode(bytes(damaged), RATE, RATE)
+        except MediaError:
+            outcomes.add("refused")
+        else:
+            outcomes.add("decoded")
+            assert 0 < len(samples.values) <= RATE
+    assert "refused" in outcomes
+
+
 def test_a_header_without_data_is_refused_in_the_librarys_words():
     assert "data" in refusal(b"RIFF\x04\0\0\0WAVEfmt ")
 
