@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from infinity_emb import EngineArgs, SyncEngineArray
-from infinity_emb.errors import NotReadyError
+from infinity_emb.errors import LoadError, NotReadyError
 from stub_backends import WAIT_S
 
 
@@ -83,9 +83,9 @@ def test_a_model_that_cannot_start_leaves_no_thread(monkeypatch):
         raise RuntimeError("no device")
 
     monkeypatch.setattr("infinity_emb.backends.dummy.DummyBackend.start", broken)
-    with pytest.raises(RuntimeError, match="The model failed on item 0") as failed:
+    with pytest.raises(LoadError, match="cannot compute a first input: no device") as failed:
         SyncEngineArray.from_args([dummy("e")])
-    assert str(failed.value.__cause__) == "no device"
+    assert str(failed.value.__cause__.__cause__) == "no device"
     del failed
     gc.collect()
     assert not own_threads()
