@@ -21,6 +21,7 @@
     ├── MissingExtraError                an optional package is not installed
     └── LoadError                        a model cannot be brought up
         ├── CheckpointError              a file of the repository is missing, broken or not supported
+        │   └── NotComputedError         the graphs built here do not compute it; another way may
         ├── HubError                     files cannot be fetched
         │   ├── RepositoryNotFoundError
         │   ├── AccessDeniedError
@@ -151,6 +152,10 @@ class CheckpointError(LoadError, ValueError):
 
     `param` names the file, and the field where there is one.
     """
+
+
+class NotComputedError(CheckpointError):
+    """The graphs built here do not compute what the checkpoint asks for; an ONNX file or torch may."""
 
 
 class HubError(LoadError):

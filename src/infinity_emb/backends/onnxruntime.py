@@ -42,7 +42,9 @@ class OnnxRuntimeBackend(Backend):
             )
         device, provider = _choose_provider(runtime, options.device)
         onnx_file = options.extra.get("onnx_file")
-        graph, origin = obtain_graph(spec, onnx_file=onnx_file, cache_folder=options.cache_folder)
+        graph, origin = obtain_graph(
+            spec, onnx_file=onnx_file, cache_folder=options.cache_folder, export=options.extra.get("export", True)
+        )
         threads = options.threads or available_cores()
         self._session = _session(runtime, graph, provider, threads, optimize=options.extra.get("optimize", True))
         self._graph_inputs, self._graph_outputs = graph.inputs, graph.outputs

@@ -163,7 +163,9 @@ def _compile(
     from infinity_emb.models.graph import obtain_graph  # noqa: PLC0415 - not needed for a model that was kept
 
     onnx_file = options.extra.get("onnx_file")
-    graph, origin = obtain_graph(spec, onnx_file=onnx_file, cache_folder=options.cache_folder)
+    graph, origin = obtain_graph(
+        spec, onnx_file=onnx_file, cache_folder=options.cache_folder, export=options.extra.get("export", True)
+    )
     try:
         model = _read(openvino, core, graph)
         compiled = core.compile_model(model, "CPU", settings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -19,10 +20,11 @@ from infinity_emb.engine.fidelity.choice import attempts_of, choose
 from infinity_emb.engine.fidelity.record import Records
 from infinity_emb.engine.fit import fitting
 from infinity_emb.engine.tower import LoadedTower
-from infinity_emb.errors import LoadError
+from infinity_emb.errors import LoadError, NotComputedError
 from infinity_emb.models.dummy import DummyPreprocessor, dummy_spec
 from infinity_emb.models.fingerprint import Fingerprints
 from infinity_emb.models.hub import HubSettings, Wanted, resolve
+from infinity_emb.models.hub.local import local_checkpoint
 from infinity_emb.models.preprocess.choice import make_preprocessor
 from infinity_emb.models.preprocess.media import MediaLimits, make_media_preprocessor
 from infinity_emb.models.spec import read_spec
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
     from infinity_emb.models.preprocess.text import TextPreprocessor
     from infinity_emb.models.spec.model import ModelSpec
     from infinity_emb.types import Modality
+
+_log = logging.getLogger("infinity_emb")
 
 # Kinds of results that the self-check compares; the others are computed in what a backend takes by itself.
 MEASURED = frozenset({Task.EMBED, Task.RERANK, Task.CLASSIFY})
@@ -75,11 +79,27 @@ class LoadedModel:
 def load(args: EngineArgs) -> LoadedModel:
     """Fetch, read, check and load a model.
 
+    Safetensors are enough where a graph is built from them. Where it is not, the repository's own ONNX file is fetched.
+
     Raises:
         LoadError: The files cannot be had, are broken or ask for something not supported.
         ConfigurationError: Options contradict each other or the machine.
         MissingExtraError: The chosen engine's library is not installed.
     """
+    wanted = Wanted(onnx_file=args.onnx_file, pickle=args.allow_pickle)
+    if args.onnx_file is not None or local_checkpoint(args.model_name_or_path, args.revision) is not None:
+        return _load(args, wanted, export=True)
+    try:
+        return _load(args, wanted, export=False)
+    except NotComputedError as refusal:
+        _log.warning(
+            "No graph is built for %s (%s); looking for one in the repository.", args.model_name_or_path, refusal
+        )
+        return _load(args, replace(wanted, onnx=True), export=True)
+
+
+def _load(args: EngineArgs, wanted: Wanted, *, export: bool) -> LoadedModel:
+    """Load with what was fetched; `export` allows a graph to be made through torch."""
     started_s = time.perf_counter()
     engine = choose_engine(args.engine, args.device)
     preprocessor: TextPreprocessor | DummyPreprocessor
@@ -87,13 +107,13 @@ def load(args: EngineArgs) -> LoadedModel:
         spec = dummy_spec(args.model_name_or_path, args.task)
         preprocessor = DummyPreprocessor(spec)
     else:
-        spec = _read(args)
+        spec = _read(args, wanted)
         preprocessor = make_preprocessor(spec)
         engine = _suited(engine, args, spec)
     limits = MediaLimits(pixels=args.max_image_pixels)
     readers = {media.modality: make_media_preprocessor(media, limits) for media in spec.media}
     backend_type = backend_class(engine)
-    options = _replica_options(args, engine)
+    options = _replica_options(args, engine, export=export)
     folder = options[0].cache_folder or HubSettings.from_environment(environ()).cache_folder
     fingerprints = Fingerprints(spec, folder / "hashes", args.onnx_file)
 
@@ -146,14 +166,14 @@ def _load_towers(
     return towers
 
 
-def _read(args: EngineArgs) -> ModelSpec:
+def _read(args: EngineArgs, wanted: Wanted) -> ModelSpec:
     """Fetch the files and read what they say."""
     checkpoint = resolve(
         args.model_name_or_path,
         settings=HubSettings.from_environment(environ()),
         revision=args.revision,
         cache_folder=Path(args.cache_folder).expanduser() if args.cache_folder else None,
-        wanted=Wanted(onnx_file=args.onnx_file, pickle=args.allow_pickle),
+        wanted=wanted,
     )
     return read_spec(checkpoint, task=args.task, pooling=args.pooling_method, allow_pickle=args.allow_pickle)
 
@@ -178,7 +198,7 @@ def _other_fingerprint(args: EngineArgs, fingerprint: str) -> LoadError:
     )
 
 
-def _replica_options(args: EngineArgs, engine: InferenceEngine) -> list[BackendOptions]:
+def _replica_options(args: EngineArgs, engine: InferenceEngine, *, export: bool) -> list[BackendOptions]:
     """One set of options a replica: one a device id, the cores of a CPU divided among them."""
     ids: list[int | None] = list(args.device_id) or [None]
     threads = args.threads
@@ -195,6 +215,7 @@ def _replica_options(args: EngineArgs, engine: InferenceEngine) -> list[BackendO
             extra={
                 "batch_tokens": args.max_batch_tokens,
                 "onnx_file": args.onnx_file,
+                "export": export,
                 "optimize": not args.onnx_disable_optimize,
                 "compile_cache": args.compile_cache,
                 "trust_remote_code": args.trust_remote_code,

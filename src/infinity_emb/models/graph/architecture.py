@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from infinity_emb.errors import CheckpointError
+from infinity_emb.errors import CheckpointError, NotComputedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -67,7 +67,7 @@ def check_config(config: Config, name: str, *known: Any) -> None:
     value = config.get(name)
     if value is None or value in known:
         return
-    raise CheckpointError(
+    raise NotComputedError(
         f"config.json: {name} is {value!r}, which the graph builder for {config.get('model_type')!r} does not compute "
         f"(it knows {', '.join(map(repr, known)) or 'none but null'}). Use --engine torch for this model.",
         param=f"config.json: {name}",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from infinity_emb.errors import CheckpointError
+from infinity_emb.errors import NotComputedError
 from infinity_emb.models.graph.architecture import Architecture, Config, require_config
 from infinity_emb.models.graph.attention import Heads, SegmentAttention, segment_mask
 from infinity_emb.models.graph.positions import counted_positions
@@ -71,7 +71,7 @@ def _embeddings(builder: GraphBuilder, config: Config, positions: str) -> str:
     """Word, position and type vectors, summed and normalised: `[slots, embedding]`."""
     kind = config.get("position_embedding_type") or "absolute"
     if kind != "absolute":
-        raise CheckpointError(
+        raise NotComputedError(
             f"position_embedding_type {kind!r} is not supported by the graph builder (only 'absolute' is). "
             "Use --engine torch for this model.",
             param="config.json: position_embedding_type",

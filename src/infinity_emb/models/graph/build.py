@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from infinity_emb.errors import CheckpointError
+from infinity_emb.errors import NotComputedError
 from infinity_emb.models.graph.architecture import check_config
 from infinity_emb.models.graph.builder import GraphBuilder
 from infinity_emb.models.graph.heads import apply_modules, token_vectors
@@ -55,7 +55,7 @@ def build_graph(spec: ModelSpec) -> Graph:
     if spec.judge is not None:
         return builder.finish({"logits": (answer_logit(builder, spec.config, spec.judge, hidden), 1)})
     if family.score is None:
-        raise CheckpointError(
+        raise NotComputedError(
             f"The graph builder for {spec.model_type!r} knows no scoring head. Use --engine torch for this model.",
             param="config.json: architectures",
         )

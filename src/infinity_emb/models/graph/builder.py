@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from infinity_emb.errors import CheckpointError
+from infinity_emb.errors import CheckpointError, NotComputedError
 from infinity_emb.models.graph.graph import Graph, Weight
 
 if TYPE_CHECKING:
@@ -197,7 +197,7 @@ class GraphBuilder:
         if name in {"identity", "linear"}:
             return value
         known = sorted([*GELU_NAMES, *SIMPLE_ACTIVATIONS, "silu", "swish", "quick_gelu", "identity", "linear"])
-        raise CheckpointError(
+        raise NotComputedError(
             f"The activation {name!r} is not supported by the graph builder; known are {', '.join(known)}. "
             "Use --engine torch for this model.",
             param="config.json: hidden_act",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from infinity_emb.errors import CheckpointError
+from infinity_emb.errors import CheckpointError, NotComputedError
 from infinity_emb.models.graph.architecture import Config, check_config, require_config
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def read_frequencies(config: Config, head_size: int, base: float, layer_type: st
     check_config(config, "partial_rotary_factor", 1.0)
     kind = str(settings.get("rope_type") or settings.get("type") or "default")
     if kind not in _SCALINGS:
-        raise CheckpointError(
+        raise NotComputedError(
             f"config.json: the rotary scaling {kind!r} is not computed by the graph builder; known are "
             f"{', '.join(_SCALINGS)}. Use --engine torch for this model.",
             param="config.json: rope_parameters",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from infinity_emb.errors import CheckpointError
+from infinity_emb.errors import NotComputedError
 
 if TYPE_CHECKING:
     from infinity_emb.models.graph.architecture import Architecture, Config, JointArchitecture
@@ -60,7 +60,7 @@ def supported_model_types() -> tuple[str, ...]:
 def architecture(model_type: str, config: Config) -> Architecture:
     """Load an architecture; raises `CheckpointError` if there is no builder for it."""
     if model_type not in _ARCHITECTURES:
-        raise CheckpointError(
+        raise NotComputedError(
             f"There is no graph builder for the architecture {model_type!r} (there is one for "
             f"{', '.join(supported_model_types())}). Use --engine torch, which runs all that transformers runs.",
             param="config.json: model_type",
