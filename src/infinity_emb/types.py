@@ -181,9 +181,6 @@ class EmbedOptions:
     average_long: bool = False
 
 
-DEFAULT_EMBED_OPTIONS = EmbedOptions()
-
-
 @dataclass(frozen=True, slots=True)
 class ScoreOptions:
     """How scores are made (rerank and classify).
@@ -206,12 +203,14 @@ class Call:
         priority: Class in the waiting line; None lets the engine decide by size.
         request_id: For logs and error messages.
         times: Where its time goes, filled by the engine; None if nobody asks.
+        owner: Whose request it is: owners share the machine fairly. None is everyone without a key.
     """
 
     deadline_s: float | None = None
     priority: Priority | None = None
     request_id: str | None = None
     times: StageTimes | None = None
+    owner: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,7 +146,7 @@ class ModelRuntime:
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()
-        request = Request(items, future, loop, self._priority(items, call), call.deadline_s)
+        request = Request(items, future, loop, self._priority(items, call), call.deadline_s, owner=call.owner)
         tokens = request.waiting_tokens
         self._dispatcher.submit(request, wake=False)
         if self._waking is not loop:
@@ -167,7 +167,7 @@ class ModelRuntime:
     def compute_blocking(self, items: Sequence[Features], call: Call) -> Arrays:
         """As `compute`, for a thread without an event loop."""
         future: Future[None] = Future()
-        request = Request(items, future, None, self._priority(items, call), call.deadline_s)
+        request = Request(items, future, None, self._priority(items, call), call.deadline_s, owner=call.owner)
         self._dispatcher.submit(request)
         try:
             future.result()

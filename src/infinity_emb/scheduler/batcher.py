@@ -1,17 +1,18 @@
 """Hot path. Which items go next: pure policy, without thread, lock or clock.
 
-Interactive requests (small ones) go before bulk, arrival order inside a class. Bulk that was passed over and has waited
-longer than `AGEING_S` takes one turn first, so nobody starves: at worst the classes alternate. A batch holds as much as
-the backend's layout says is worth computing at once and no more: bulk never makes an interactive batch longer.
+Interactive requests (small ones) go before bulk; inside a class it is arrival order, shared fairly among owners (see
+`line`). Bulk that was passed over and has waited longer than `AGEING_S` takes one turn first, so nobody starves: at
+worst the classes alternate. A batch holds as much as the backend's layout says is worth computing at once and no more:
+bulk never makes an interactive batch longer.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from infinity_emb.errors import BackendError, InvalidInputError
 from infinity_emb.scheduler.batch import Batch
+from infinity_emb.scheduler.line import Line
 from infinity_emb.scheduler.memory import smaller_layout
 from infinity_emb.scheduler.packing import Packer, fitting_width
 from infinity_emb.types import Priority
@@ -36,10 +37,7 @@ class Batcher:
     def __init__(self, layout: Layout, max_items: int) -> None:
         self._layout = layout
         self._max_items = max_items
-        self._lines: dict[Priority, OrderedDict[Request, None]] = {
-            Priority.INTERACTIVE: OrderedDict(),
-            Priority.BULK: OrderedDict(),
-        }
+        self._lines = {Priority.INTERACTIVE: Line(), Priority.BULK: Line()}
         self._bulk_turn_s = float("-inf")
         self._bulk_passed_over = False
         self._admitted = 0
@@ -53,8 +51,8 @@ class Batcher:
 
     def oldest_arrival_s(self) -> float | None:
         """Arrival of the request that has waited longest."""
-        heads = [next(iter(line)).arrived_s for line in self._lines.values() if line]
-        return min(heads, default=None)
+        oldest_s = [line.oldest_arrival_s() for line in self._lines.values()]
+        return min((arrived_s for arrived_s in oldest_s if arrived_s is not None), default=None)
 
     def requests(self) -> list[Request]:
         """Everything that waits, most urgent class first."""
@@ -84,13 +82,13 @@ class Batcher:
         """Put a request that passed `check` at the end of its line."""
         self._admitted += 1
         request.number = self._admitted
-        self._lines[request.priority][request] = None
+        self._lines[request.priority].add(request)
         self.waiting_tokens += request.waiting_tokens
         self.waiting_items += len(request.pending)
 
     def remove(self, request: Request) -> None:
         """Take out whatever of a request still waits."""
-        if self._lines[request.priority].pop(request, self) is self:
+        if not self._lines[request.priority].remove(request):
             return
         self.waiting_tokens -= request.waiting_tokens
         self.waiting_items -= len(request.pending)
@@ -100,19 +98,19 @@ class Batcher:
     def put_back(self, batch: Batch) -> None:
         """Undo `next_batch`: its items wait again, each where it was. Those of closed requests are dropped."""
         line = self._lines[batch.priority]
-        returned: list[Request] = []
+        returned: list[tuple[Request, int]] = []
         for request, positions, _ in batch.groups():
             if request.closed:
                 continue
-            returned.append(request)
             ordered = sorted([*request.pending, *positions])
             request.pending.clear()
             request.pending.extend(ordered)
             tokens = sum(request.costs[position] for position in positions)
+            returned.append((request, tokens))
             request.waiting_tokens += tokens
             self.waiting_tokens += tokens
             self.waiting_items += len(positions)
-        _merge(line, returned)
+        line.put_back(returned)
         if returned and batch.before is not None:
             turn_s, self._bulk_passed_over = batch.before
             self._bulk_turn_s = min(self._bulk_turn_s, turn_s)
@@ -139,15 +137,17 @@ class Batcher:
         packer = Packer(self._layout, longest, total, self._max_items)
         entries: list[tuple[Request, int]] = []
         skipped = 0
-        emptied = []
+        touched = []
         for request in line:
+            before = request.waiting_tokens
             skipped += self._fill(request, packer, entries)
-            if not request.pending:
-                emptied.append(request)
+            touched.append((request, before - request.waiting_tokens))
             if packer.full or skipped > LOOKAHEAD_ITEMS:
                 break
-        for request in emptied:
-            del line[request]
+        for request, tokens in touched:
+            line.serve(request, tokens)
+            if not request.pending:
+                line.remove(request)
         priority = entries[0][0].priority
         left_over = skipped > 0 or packer.full
         batch = Batch(entries, packer.starts, (packer.rows, packer.width), priority, full=left_over)
@@ -161,12 +161,12 @@ class Batcher:
 
     def _bulk_is_due(self, now_s: float) -> bool:
         """Whether bulk was passed over since its last turn and has waited too long since then."""
-        bulk = self._lines[Priority.BULK]
-        if not bulk or not self._bulk_passed_over:
+        oldest_s = self._lines[Priority.BULK].oldest_arrival_s()
+        if oldest_s is None or not self._bulk_passed_over:
             return False
-        return now_s - max(next(iter(bulk)).arrived_s, self._bulk_turn_s) > AGEING_S
+        return now_s - max(oldest_s, self._bulk_turn_s) > AGEING_S
 
-    def _survey(self, line: OrderedDict[Request, None]) -> tuple[int, int]:
+    def _survey(self, line: Line) -> tuple[int, int]:
         """Longest text and total tokens among those that would fill a batch."""
         longest = total = items = 0
         head = 0
@@ -201,18 +201,3 @@ class Batcher:
                 passed.append(position)
         pending.extendleft(reversed(passed))
         return len(passed)
-
-
-def _merge(line: OrderedDict[Request, None], returned: list[Request]) -> None:
-    """Put requests back among those at the head of the line, in order of arrival; few are ahead of the last of them."""
-    if not returned:
-        return
-    last = max(request.number for request in returned)
-    head = set(returned)
-    for request in line:
-        if request.number > last:
-            break
-        head.add(request)
-    for request in sorted(head, key=lambda request: request.number, reverse=True):
-        line[request] = None
-        line.move_to_end(request, last=False)

@@ -25,7 +25,9 @@ class Request:
         deadline_s: `time.monotonic()` value after which nobody waits; None is no limit.
         future: Settled exactly once: with None when `results` is complete, or with an error.
         loop: Event loop the future belongs to; None for a `concurrent.futures.Future`.
+        owner: Whose it is; owners share the machine fairly. None is everyone without a key.
         number: Order of arrival, given by the batcher.
+        turn: Its place in fair queueing, see `scheduler.line`.
         pending: Positions of the items not yet picked for a batch, in order.
         waiting_tokens: Tokens of those items.
         remaining: Items without a result.
@@ -46,11 +48,13 @@ class Request:
         "items",
         "loop",
         "number",
+        "owner",
         "pending",
         "priority",
         "remaining",
         "results",
         "started_s",
+        "turn",
         "waiting_tokens",
     )
 
@@ -61,6 +65,8 @@ class Request:
         loop: asyncio.AbstractEventLoop | None,
         priority: Priority,
         deadline_s: float | None = None,
+        *,
+        owner: bytes | None = None,
     ) -> None:
         self.items = items
         self.costs = [len(item.token_ids) for item in items]
@@ -68,7 +74,9 @@ class Request:
         self.deadline_s = deadline_s
         self.future: Any = future
         self.loop = loop
+        self.owner = owner
         self.number = 0
+        self.turn = 0
         self.pending = deque(range(len(items)))
         self.waiting_tokens = sum(self.costs)
         self.remaining = len(items)

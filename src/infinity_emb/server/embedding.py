@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from infinity_emb.server.media import embed_media
-from infinity_emb.server.options import embed_options, output_form
+from infinity_emb.server.options import call_of, embed_options, output_form
 from infinity_emb.server.vectors import finished
 from infinity_emb.types import Modality, Task
 
@@ -63,9 +63,9 @@ async def embed(request: Request, serving: Serving, fields: EmbedFields, inputs:
     form = output_form(fields, engine)
     options = embed_options(fields, engine)
     if inputs.modality is Modality.TEXT:
-        result = await engine.embed_result(inputs.items, options, request.call())
+        result = await engine.embed_result(inputs.items, options, call_of(request, fields))
     else:
-        result = await embed_media(engine, inputs, options, request.call())
+        result = await embed_media(engine, inputs, options, call_of(request, fields))
     vectors = finished(result, form.dtype, engine)
     usage = result.usage
     serving.metrics.record_work(

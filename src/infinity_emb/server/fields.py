@@ -39,6 +39,13 @@ class TextFields(msgspec.Struct, kw_only=True):
     truncation_direction: Annotated[str | None, Meta(description="TEI's name for `truncation_side`.")] = None
     truncate_prompt_tokens: Annotated[int | None, Meta(description="Cut at this many tokens.")] = None
     max_tokens: Annotated[int | None, Meta(description="Cohere's name for `truncate_prompt_tokens`.")] = None
+    priority: Annotated[
+        str | int | None,
+        Meta(description="`interactive` or `bulk`; numbers: lower goes first, 0 (the default) is by size."),
+    ] = None
+    service_tier: Annotated[
+        str | None, Meta(description="OpenAI's name for it: `priority`, `flex`, or `auto` and `default`: by size.")
+    ] = None
 
 
 class EmbedFields(TextFields, kw_only=True):

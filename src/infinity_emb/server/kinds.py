@@ -12,7 +12,7 @@ from infinity_emb.errors import CapabilityError
 from infinity_emb.server.embedding import fingerprint_headers, usage_headers, usage_of
 from infinity_emb.server.errors import SchemaError
 from infinity_emb.server.identity import new_id
-from infinity_emb.server.options import embed_options, output_form
+from infinity_emb.server.options import call_of, embed_options, output_form
 from infinity_emb.server.response import json_response
 from infinity_emb.server.vectors import finished, rows
 from infinity_emb.types import EmbeddingDtype, EmbedResult, Modality, Task, Usage
@@ -111,7 +111,7 @@ async def sparse(
 ) -> tuple[AsyncEmbeddingEngine, SparseResult]:
     """Weights of the words of each text, and who made them."""
     engine = serving.models.find(fields.model, Task.SPARSE)
-    result = await engine.sparse_result(inputs.items, embed_options(fields, engine), request.call())
+    result = await engine.sparse_result(inputs.items, embed_options(fields, engine), call_of(request, fields))
     _count(serving, engine, "sparse", len(inputs.items), result.usage)
     return engine, result
 
@@ -121,7 +121,7 @@ async def tokens(
 ) -> tuple[AsyncEmbeddingEngine, list[FloatArray], Usage]:
     """A vector a token of each text, and who made them."""
     engine = serving.models.find(fields.model, Task.MULTI_VECTOR, Task.EMBED)
-    result = await engine.multi_vector_result(inputs.items, embed_options(fields, engine), request.call())
+    result = await engine.multi_vector_result(inputs.items, embed_options(fields, engine), call_of(request, fields))
     _count(serving, engine, "multi_vector", len(inputs.items), result.usage)
     return engine, result.vectors, result.usage
 
@@ -132,7 +132,7 @@ async def chunks(
     """Late chunking: the fields of every chunk of all documents, in order."""
     engine = serving.models.find(fields.model, Task.EMBED)
     form = output_form(fields, engine)
-    result = await engine.chunks_result(documents, embed_options(fields, engine), request.call())
+    result = await engine.chunks_result(documents, embed_options(fields, engine), call_of(request, fields))
     _count(serving, engine, "embed", sum(map(len, documents)), result.usage)
     vectors = finished(EmbedResult(result.vectors, result.usage), form.dtype, engine)
     spans = [span for places in result.spans for span in places]
@@ -168,7 +168,7 @@ async def _output(request: Request, serving: Serving, body: EmbeddingBody, input
     engine = serving.models.find(body.model, OUTPUTS[name])
     form = output_form(body, engine)
     make = engine.fixed_result if name == "muvera" else engine.embed_result
-    result = await make(inputs.items, embed_options(body, engine), request.call())
+    result = await make(inputs.items, embed_options(body, engine), call_of(request, body))
     _count(serving, engine, "embed", len(inputs.items), result.usage)
     vectors = finished(result, form.dtype, engine)
     return Written(engine, [{"embedding": row} for row in rows(vectors, base64=form.base64)], result.usage)

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from infinity_emb.server.errors import SchemaError
 from infinity_emb.types import (
-    DEFAULT_EMBED_OPTIONS,
     DEFAULT_TEXT_OPTIONS,
     EmbeddingDtype,
     EmbedOptions,
+    Priority,
     ScoreOptions,
     TextOptions,
 )
@@ -17,8 +17,10 @@ from infinity_emb.types import (
 if TYPE_CHECKING:
     from infinity_emb.engine.async_engine import AsyncEmbeddingEngine
     from infinity_emb.server.fields import EmbedFields, ScoreFields, TextFields
-    from infinity_emb.types import InputType, Side
+    from infinity_emb.server.request import Request
+    from infinity_emb.types import Call, InputType, Side
 
+_DEFAULT_EMBED_OPTIONS = EmbedOptions()
 _INPUT_TYPES: dict[str, InputType] = {
     "query": "query",
     "search_query": "query",
@@ -36,6 +38,15 @@ _TRUNCATE: dict[str, tuple[bool, Side | None]] = {
     "end": (True, "right"),
     "left": (True, "left"),
     "right": (True, "right"),
+}
+_CLASSES: dict[str, Priority | None] = {
+    "auto": None,
+    "default": None,
+    "scale": None,
+    "interactive": Priority.INTERACTIVE,
+    "priority": Priority.INTERACTIVE,
+    "bulk": Priority.BULK,
+    "flex": Priority.BULK,
 }
 _SIDES: dict[str, Side] = {"left": "left", "right": "right"}
 _DTYPES = {"float": EmbeddingDtype.FLOAT32, **{dtype.value: dtype for dtype in EmbeddingDtype}}
@@ -81,7 +92,7 @@ def embed_options(fields: EmbedFields, engine: AsyncEmbeddingEngine) -> EmbedOpt
     dimensions = (fields.dimensions if fields.dimensions is not None else fields.output_dimension) or None
     average_long = _averages(fields.long_text)
     if text is DEFAULT_TEXT_OPTIONS and normalize is None and dimensions is None and not average_long:
-        return DEFAULT_EMBED_OPTIONS
+        return _DEFAULT_EMBED_OPTIONS
     return EmbedOptions(text, normalize, dimensions, average_long)
 
 
@@ -94,6 +105,40 @@ def _averages(word: str | None) -> bool:
 def score_options(fields: ScoreFields, engine: AsyncEmbeddingEngine) -> ScoreOptions:
     """How the scores of a request are made."""
     return ScoreOptions(text=text_options(fields, engine), raw_scores=bool(fields.raw_scores))
+
+
+def call_of(request: Request, fields: TextFields) -> Call:
+    """Circumstances of a request: its class if it names one (the body goes before the header), its key, its time limit.
+
+    Raises:
+        SchemaError: A class that does not exist.
+    """
+    call = request.call()
+    if fields.priority is not None:
+        call.priority = _class_of(fields.priority, "priority")
+    elif fields.service_tier is not None:
+        call.priority = _class_of(fields.service_tier, "service_tier")
+    elif b"x-priority" in request.headers:
+        call.priority = _class_of(request.header(b"x-priority"), "x-priority")
+    return call
+
+
+def _class_of(word: str | int, field: str) -> Priority | None:
+    """By name, or by number as Cohere and vLLM have it: 0 is the default, lower goes first."""
+    number = word if isinstance(word, int) else _number(word)
+    if number is not None:
+        return None if number == 0 else Priority.INTERACTIVE if number < 0 else Priority.BULK
+    name = str(word).lower()
+    if name not in _CLASSES:
+        raise _not_one_of(field, str(word), tuple(_CLASSES))
+    return _CLASSES[name]
+
+
+def _number(word: str) -> int | None:
+    try:
+        return int(word)
+    except ValueError:
+        return None
 
 
 def output_form(fields: EmbedFields, engine: AsyncEmbeddingEngine) -> OutputForm:

@@ -104,7 +104,8 @@ class Request:
 
     def call(self) -> Call:
         """Circumstances of this request for the engine."""
-        return Call(deadline_s=self.deadline_s, request_id=self.request_id, times=self.times)
+        owner = None if self.grant is None else self.grant.digest
+        return Call(deadline_s=self.deadline_s, request_id=self.request_id, times=self.times, owner=owner)
 
 
 def _given_id(raw: bytes | None) -> str:

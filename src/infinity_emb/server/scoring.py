@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from infinity_emb.server.options import score_options
+from infinity_emb.server.options import call_of, score_options
 from infinity_emb.types import Task
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ async def rank(
         InfinityError: See the table of errors.
     """
     engine = serving.models.find(fields.model, Task.RERANK)
-    result = await engine.rerank_result(query, documents, score_options(fields, engine), request.call())
+    result = await engine.rerank_result(query, documents, score_options(fields, engine), call_of(request, fields))
     scores = result.scores
     _count(serving, engine, "rerank", len(documents), result.usage)
     order = np.argsort(-scores, kind="stable")[:top_n]
@@ -76,7 +76,7 @@ async def classify(
         InfinityError: See the table of errors.
     """
     engine = serving.models.find(fields.model, Task.CLASSIFY, Task.RERANK)
-    result = await engine.classify_result(items, score_options(fields, engine), request.call())
+    result = await engine.classify_result(items, score_options(fields, engine), call_of(request, fields))
     scores = result.scores
     _count(serving, engine, "classify", len(items), result.usage)
     return Classified(engine.card.served_name, [_labelled(row, result.labels) for row in scores], result.usage)
