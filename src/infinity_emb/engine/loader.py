@@ -29,7 +29,7 @@ from infinity_emb.models.preprocess.choice import make_preprocessor
 from infinity_emb.models.preprocess.media import MediaLimits, make_media_preprocessor
 from infinity_emb.models.spec import read_spec
 from infinity_emb.models.spec.joint import media_view
-from infinity_emb.types import InferenceEngine, ModelCard, Task
+from infinity_emb.types import Dtype, InferenceEngine, Modality, ModelCard, Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from infinity_emb.models.preprocess.media import MediaPreprocessor
     from infinity_emb.models.preprocess.text import TextPreprocessor
     from infinity_emb.models.spec.model import ModelSpec
-    from infinity_emb.types import Modality
 
 _log = logging.getLogger("infinity_emb")
 
@@ -118,10 +117,12 @@ def _load(args: EngineArgs, wanted: Wanted, *, export: bool) -> LoadedModel:
     fingerprints = Fingerprints(spec, folder / "hashes", args.onnx_file)
 
     def renewed(attempt: Attempt, number: int, other: ModelSpec | None = None) -> Backend:
-        chosen = replace(
-            options[number], dtype=attempt.dtype, extra={**options[number].extra, "onnx_file": attempt.onnx_file}
-        )
         view = other or spec
+        chosen = replace(
+            options[number],
+            dtype=_dtype_of(view, attempt, args),
+            extra={**options[number].extra, "onnx_file": attempt.onnx_file},
+        )
         with fitting(view, engine, chosen):
             backend = backend_type(view, chosen)
         return DeterministicBackend(backend) if args.deterministic else backend
@@ -136,7 +137,7 @@ def _load(args: EngineArgs, wanted: Wanted, *, export: bool) -> LoadedModel:
     try:
         attempts = attempts_of(options[0], backend_type, checked=check is not None)
         chosen = choose(attempts, all_renewed, check, args.fidelity)
-        fingerprint = fingerprints.of(str(chosen.backends[0].report.dtype), chosen.attempt.onnx_file)
+        fingerprint = fingerprints.of(_formats(spec, chosen, args), chosen.attempt.onnx_file)
     finally:
         fingerprints.close()
     if args.expect_fingerprint not in {None, fingerprint}:
@@ -147,10 +148,22 @@ def _load(args: EngineArgs, wanted: Wanted, *, export: bool) -> LoadedModel:
     return LoadedModel(spec, preprocessor, chosen.backends, card, renew, _load_towers(readers, spec, chosen, renew))
 
 
+def _dtype_of(view: ModelSpec, attempt: Attempt, args: EngineArgs) -> Dtype:
+    """The number format of a view. Only texts are compared with a reference: media get a faster one if it is named."""
+    return attempt.dtype if view.reads is Modality.TEXT or args.dtype is not Dtype.AUTO else Dtype.FLOAT32
+
+
+def _formats(spec: ModelSpec, chosen: Chosen, args: EngineArgs) -> str:
+    """What the vectors of a model are computed in; images and sounds may have a format of their own."""
+    text = chosen.backends[0].report.dtype
+    mixed = bool(spec.media) and args.dtype is Dtype.AUTO and text is not Dtype.FLOAT32
+    return f"{text}+{Dtype.FLOAT32}" if mixed else str(text)
+
+
 def _load_towers(
     readers: dict[Modality, MediaPreprocessor], spec: ModelSpec, chosen: Chosen, renew: Callable[..., Backend]
 ) -> dict[Modality, LoadedTower]:
-    """The backends of what is read beside text, in the number format that was chosen for text."""
+    """The backends of what is read beside text."""
     towers: dict[Modality, LoadedTower] = {}
     try:
         for modality, reader in readers.items():
