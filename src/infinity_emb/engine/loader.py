@@ -44,9 +44,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("infinity_emb")
 
-# Kinds of results that the self-check compares; the others are computed in what a backend takes by itself.
-MEASURED = frozenset({Task.EMBED, Task.RERANK, Task.CLASSIFY})
-
 
 @dataclass(frozen=True, slots=True)
 class LoadedModel:
@@ -131,7 +128,7 @@ def _load(args: EngineArgs, wanted: Wanted, *, export: bool) -> LoadedModel:
         return tuple(renewed(attempt, number) for number in range(len(options)))
 
     check = None
-    if args.fidelity > 0 and not isinstance(preprocessor, DummyPreprocessor) and spec.task in MEASURED:
+    if args.fidelity > 0 and not isinstance(preprocessor, DummyPreprocessor):
         context = (str(engine), "alone" if args.deterministic else "packed")
         check = SelfCheck(spec, preprocessor, options[0], context, fingerprints, Records(folder / "fidelity"))
     try:

@@ -10,8 +10,8 @@ import numpy as np
 from infinity_emb.engine.fidelity.measure import measure
 from infinity_emb.engine.fidelity.probes import probe_features
 from infinity_emb.engine.fidelity.reference import compute_reference
+from infinity_emb.engine.fidelity.rows import ONE_ROW
 from infinity_emb.errors import InfinityError, LoadError
-from infinity_emb.types import Task
 
 if TYPE_CHECKING:
     from infinity_emb.backends.base import Backend, BackendOptions
@@ -108,7 +108,7 @@ class SelfCheck:
         if self._reference is None:
             return None
         task, reference = self._spec.task, self._reference
-        if task is Task.EMBED:  # a vector without length has no direction to compare, and is not served either
+        if task in ONE_ROW:  # a vector without length has no direction to compare, and is not served either
             usable = np.linalg.norm(reference.outputs, axis=1) > SMALLEST_LENGTH
             items = [item for item, use in zip(items, usable, strict=True) if use]
             reference = replace(reference, outputs=reference.outputs[usable])

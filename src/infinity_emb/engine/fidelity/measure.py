@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from infinity_emb.engine.fidelity.figures import compare_scores, compare_vectors, worst
+from infinity_emb.engine.fidelity.rows import VECTORS, rows_of
 from infinity_emb.errors import BackendError
 from infinity_emb.scheduler.batcher import Batcher
 from infinity_emb.scheduler.request import Request
 from infinity_emb.scheduler.runner import Runner
-from infinity_emb.types import Priority, Task
+from infinity_emb.types import Priority
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from infinity_emb.engine.fidelity.figures import Figures
     from infinity_emb.engine.fidelity.reference import Reference
     from infinity_emb.models.features import Features
-    from infinity_emb.types import FloatArray
+    from infinity_emb.types import FloatArray, Task
 
 TOGETHER_ITEMS = 32
 
@@ -35,8 +36,9 @@ def measure(backend: Backend, task: Task, items: Sequence[Features], reference: 
         BackendError: The backend returns too few results or results of another width than the checkpoint says.
         Exception: Whatever the library raised.
     """
-    compare = compare_vectors if task is Task.EMBED else compare_scores
-    found = [_outputs(backend, task, items, most) for most in (TOGETHER_ITEMS, 1)]
+    compare = compare_vectors if task in VECTORS else compare_scores
+    width = reference.outputs.shape[1]
+    found = [_outputs(backend, task, items, most, width) for most in (TOGETHER_ITEMS, 1)]
     for rows in found:
         if rows.shape != reference.outputs.shape:
             raise BackendError(
@@ -46,7 +48,7 @@ def measure(backend: Backend, task: Task, items: Sequence[Features], reference: 
     return worst([compare(rows, reference.outputs, reference.words) for rows in found])
 
 
-def _outputs(backend: Backend, task: Task, items: Sequence[Features], most: int) -> FloatArray:
+def _outputs(backend: Backend, task: Task, items: Sequence[Features], most: int, width: int) -> FloatArray:
     batcher, runner = Batcher(backend.layout, most), Runner(backend)
     request = Request(items, Future(), None, Priority.BULK)
     batcher.check(request)
@@ -54,7 +56,6 @@ def _outputs(backend: Backend, task: Task, items: Sequence[Features], most: int)
     rows: dict[int, NDArray[np.float32]] = {}
     while (batch := batcher.next_batch(0.0)) is not None:
         outputs = runner.run(batch)
-        array = outputs["embedding" if task is Task.EMBED else "logits"]
-        for (_, position), row in zip(batch.entries, array, strict=True):
-            rows[position] = row.astype(np.float32)
-    return np.stack([rows[position] for position in range(len(items))])
+        for place, (_, position) in enumerate(batch.entries):
+            rows[position] = rows_of(task, outputs, place, width).astype(np.float32)
+    return np.concatenate([rows[position] for position in range(len(items))])

@@ -14,6 +14,7 @@ import numpy as np
 from infinity_emb.backends.base import BackendOptions
 from infinity_emb.backends.registry import backend_class
 from infinity_emb.engine.fidelity import tail
+from infinity_emb.engine.fidelity.rows import OUTPUTS, sampled
 from infinity_emb.errors import InfinityError
 from infinity_emb.models.safetensors_file import ITEM_BYTES, read_header
 from infinity_emb.scheduler.batch import Batch
@@ -46,7 +47,7 @@ class Reference:
     """Right results of some inputs.
 
     Attributes:
-        outputs: `[inputs, dim]` or `[inputs, labels]`, float64.
+        outputs: `[inputs, dim]` or `[inputs, labels]`, float64; of a vector a token some of them, `[…, dim]`.
         words: How they were made.
     """
 
@@ -66,7 +67,7 @@ def compute_reference(spec: ModelSpec, options: BackendOptions, items: Sequence[
         _log.warning("no self-check: a float32 copy of the weights would take too much of this machine's memory")
         return None
     if not tail.has_tail(spec):
-        return _whole(spec, options, items) if spec.labels or spec.media else None
+        return _whole(spec, options, items) if spec.labels or spec.media or spec.sparse else None
     bare = replace(spec, task=Task.EMBED, modules=(), labels=())  # a backend without modules returns token states
     for engine, backend in _open(bare, options):
         try:
@@ -74,16 +75,18 @@ def compute_reference(spec: ModelSpec, options: BackendOptions, items: Sequence[
         finally:
             backend.close()
         if spec.task is Task.EMBED:
-            rows = [tail.embed(spec, one, item.prompt_tokens) for one, item in zip(states, items, strict=True)]
+            rows = [tail.embed(spec, one, item.prompt_tokens)[None] for one, item in zip(states, items, strict=True)]
+        elif spec.gives_tokens:
+            rows = [tail.tokens(spec, sampled(one)) for one in states]
         else:
-            rows = [tail.score(spec, one) for one in states]
-        return Reference(np.stack(rows), f"{engine} float32, one text a row, then NumPy")
+            rows = [tail.score(spec, one)[None] for one in states]
+        return Reference(np.concatenate(rows), f"{engine} float32, one text a row, then NumPy")
     return None
 
 
 def _whole(spec: ModelSpec, options: BackendOptions, items: Sequence[Features]) -> Reference | None:
     """Results of a head that is not written in NumPy: from the graph, but in float32 and alone."""
-    output = "logits" if spec.labels else "embedding"
+    output = "logits" if spec.labels else OUTPUTS[spec.task]
     for engine, backend in _open(spec, options):
         try:
             rows = [_alone(backend, item)[output][0].astype(np.float64) for item in items]

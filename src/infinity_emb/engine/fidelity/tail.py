@@ -57,7 +57,7 @@ def has_tail(spec: ModelSpec) -> bool:
     if spec.labels:
         return spec.model_type in _HEADS and bool(spec.weights) and all(map(_readable, spec.weights))
     return (
-        spec.pooling is not None
+        (spec.pooling is not None or spec.gives_tokens)
         and all(isinstance(m, _KNOWN_MODULES) for m in spec.modules)
         and all(map(_readable, files))
     )
@@ -69,6 +69,11 @@ def embed(spec: ModelSpec, states: Numbers, prompt_tokens: int) -> Numbers:
     for module in spec.modules:
         value = _apply(module, value, prompt_tokens)
     return value
+
+
+def tokens(spec: ModelSpec, states: Numbers) -> Numbers:
+    """The vectors `[tokens, dim]` of one text from its token states, of a model that gives one a token."""
+    return np.stack([embed(spec, one, 0) for one in states])
 
 
 def score(spec: ModelSpec, states: Numbers) -> Numbers:
