@@ -5,6 +5,7 @@ import time
 import pytest
 
 from infinity_emb.errors import CheckpointError, ConfigurationError, HubError, LoadError, StorageError
+from infinity_emb.progress import PROGRESS
 
 READY = ["/health", "/ping", "/readyz", "/v2/health/ready", "/startupz"]
 ALIVE = ["/livez", "/v2/health/live"]
@@ -43,6 +44,22 @@ def test_requests_while_loading_are_503_with_retry_after(serve, path):
 def test_startup_progress_names_the_models(serve):
     body = serve(ready=False).get("/startupz").json()
     assert body["models"] == [{"id": "fake/model", "status": "loading"}]
+
+
+def test_startup_progress_tells_what_is_fetched(serve):
+    server = serve(ready=False)
+    PROGRESS.begin("fake/model")
+    try:
+        PROGRESS.fetched(30, 100)
+        PROGRESS.fetched(20, 100)  # another count of the same files
+        (model,) = server.get("/startupz").json()["models"]
+        assert model["step"] == "fetching"
+        assert (model["fetched_bytes"], model["total_bytes"]) == (30, 100)
+        PROGRESS.load()
+        assert server.get("/startupz").json()["models"][0]["step"] == "loading"
+    finally:
+        PROGRESS.end()
+    assert "step" not in server.get("/startupz").json()["models"][0]
 
 
 def test_a_failed_start_says_why(serve):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from infinity_emb.engine.async_engine import AsyncEmbeddingEngine
 from infinity_emb.errors import ConfigurationError, InfinityError, ModelNotFoundError
+from infinity_emb.progress import PROGRESS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -159,11 +160,14 @@ def _checked(engine_args_array: Iterable[EngineArgs]) -> list[EngineArgs]:
 
 
 def _started(args: EngineArgs) -> AsyncEmbeddingEngine | InfinityError:
+    PROGRESS.begin(args.served_model_name)
     try:
         engine = AsyncEmbeddingEngine.from_args(args)
         engine.start()
     except InfinityError as error:
         return error
+    finally:
+        PROGRESS.end()
     return engine
 
 

@@ -29,6 +29,7 @@ from infinity_emb.models.preprocess.choice import make_preprocessor
 from infinity_emb.models.preprocess.media import MediaLimits, make_media_preprocessor
 from infinity_emb.models.spec import read_spec
 from infinity_emb.models.spec.joint import media_view
+from infinity_emb.progress import PROGRESS
 from infinity_emb.types import Dtype, InferenceEngine, Modality, ModelCard, Task
 
 if TYPE_CHECKING:
@@ -185,6 +186,7 @@ def _read(args: EngineArgs, wanted: Wanted) -> ModelSpec:
         cache_folder=Path(args.cache_folder).expanduser() if args.cache_folder else None,
         wanted=wanted,
     )
+    PROGRESS.load()
     return read_spec(checkpoint, task=args.task, pooling=args.pooling_method, allow_pickle=args.allow_pickle)
 
 

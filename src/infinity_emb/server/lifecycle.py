@@ -15,6 +15,7 @@ from infinity_emb.errors import (
     NotReadyError,
     StorageError,
 )
+from infinity_emb.progress import PROGRESS
 from infinity_emb.server.access import check_model
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ class Lifecycle:
         answer: dict[str, Any] = {
             "status": self.phase.value,
             "elapsed_s": round(elapsed_s, 3),
-            "models": [{"id": name, "status": self._status_of(name)} for name in self.names],
+            "models": [{"id": name, "status": self._status_of(name), **_step_of(name)} for name in self.names],
         }
         if self.failure:
             answer["error"] = self.failure
@@ -104,6 +105,15 @@ class Lifecycle:
         return (
             "ready" if any(engine.card.served_name == name and engine.is_healthy for engine in self.array) else "down"
         )
+
+
+def _step_of(name: str) -> dict[str, str | int]:
+    """What a model that is being brought up is doing; nothing for the others."""
+    step = PROGRESS.step
+    if step is None or step.model != name:
+        return {}
+    fetched = {"fetched_bytes": step.fetched_bytes, "total_bytes": step.total_bytes} if step.total_bytes else {}
+    return {"step": step.name, **fetched}
 
 
 def _reason(error: BaseException) -> str:

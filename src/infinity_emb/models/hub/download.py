@@ -19,6 +19,7 @@ from infinity_emb.models.hub.selection import SAFE_FILES, Wanted, check_file_nam
 from infinity_emb.models.hub.snapshot import DEFAULT_REVISION, cached_checkpoint, repository_folder
 from infinity_emb.models.hub.storage import storage_errors, write_whole
 from infinity_emb.models.hub.translate import FOREIGN_ERRORS, WebError, not_a_hub, translate
+from infinity_emb.progress import PROGRESS
 
 if TYPE_CHECKING:
     from infinity_emb.models.hub.settings import HubSettings
@@ -29,11 +30,27 @@ logger = logging.getLogger(__name__)
 constants.HF_HUB_DISABLE_TELEMETRY = True
 
 
-class _SilentProgress(hub_tqdm):
-    """A progress bar that shows nothing; the client asks for a subclass of its own."""
+class _Bar(hub_tqdm):
+    """The client's progress bar, which also tells the server how many bytes are there, shown or not."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **{**options, "disable": True})  # type: ignore[no-untyped-call]
+        self._counts_bytes = options.get("unit") == "B"
+        self._done_bytes = int(options.get("initial") or 0)
+        super().__init__(*args, **options)  # type: ignore[no-untyped-call]
+
+    def update(self, n: float | None = 1) -> Any:
+        """A bar that is not shown counts nothing by itself."""
+        if self._counts_bytes:
+            self._done_bytes += int(n or 0)
+            PROGRESS.fetched(self._done_bytes, int(self.total or 0))
+        return super().update(n)
+
+
+class _SilentBar(_Bar):
+    """The same, shown nowhere; the client asks for a class of its own."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **{**options, "disable": True})
 
 
 def fetch(
@@ -110,7 +127,7 @@ def _download(
         "revision": commit,
         "cache_dir": settings.hub_cache,
         "allow_patterns": [glob.escape(name) for name in names],
-        "tqdm_class": None if progress else _SilentProgress,
+        "tqdm_class": _Bar if progress else _SilentBar,
         **_client_options(settings),
     }
     try:

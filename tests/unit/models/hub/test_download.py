@@ -20,6 +20,7 @@ from infinity_emb.errors import (
     StorageError,
 )
 from infinity_emb.models.hub import Wanted, resolve
+from infinity_emb.progress import PROGRESS
 
 pytestmark = pytest.mark.usefixtures("_hub_client")
 
@@ -63,6 +64,19 @@ def test_a_repository_is_fetched_with_the_needed_files_only(hub, online):
     assert (found.path / "model.safetensors").read_bytes() == WEIGHTS
     assert found.revision == hub.repositories["owner/name"].commit
     assert (found.model_id, found.source) == ("owner/name", hub.url)
+
+
+def test_the_server_can_tell_how_many_bytes_are_there(online):
+    needed_bytes = sum(len(FILES[name]) for name in NEEDED)
+    PROGRESS.begin("served")
+    try:
+        resolve("owner/name", settings=online, progress=False)
+        step = PROGRESS.step
+    finally:
+        PROGRESS.end()
+    assert (step.model, step.name) == ("served", "fetching")
+    assert len(WEIGHTS) <= step.fetched_bytes <= needed_bytes
+    assert step.fetched_bytes <= step.total_bytes <= needed_bytes
 
 
 def test_no_request_carries_telemetry(hub, online):
