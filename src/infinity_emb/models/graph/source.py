@@ -12,6 +12,7 @@ from infinity_emb.models.graph.build import build_graph
 from infinity_emb.models.graph.export import export_file
 from infinity_emb.models.graph.foreign import adapt_file, open_file
 from infinity_emb.models.graph.registry import has_builder, supported_model_types
+from infinity_emb.models.graph.unpickled import with_safetensors
 from infinity_emb.models.onnx_files import OWN_FILES, folders_of, own_files
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def obtain_graph(
         return adapt_file(spec, path, open_file(path)), onnx_file
     if has_builder(spec.model_type) and _readable(spec):
         try:
-            return build_graph(spec), "built from config"
+            return build_graph(with_safetensors(spec, cache_folder)), "built from config"
         except NotComputedError as error:
             return _instead(spec, cache_folder, error, export=export)
     found = _other_way(spec, cache_folder, export=export)
@@ -110,7 +111,7 @@ def _only_built(spec: ModelSpec) -> str:
 
 
 def _readable(spec: ModelSpec) -> bool:
-    return bool(spec.weights) and all(file.suffix == ".safetensors" for file in spec.weights)
+    return bool(spec.weights)
 
 
 def _asked_for(spec: ModelSpec, name: str) -> Path:

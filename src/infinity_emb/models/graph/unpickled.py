@@ -1,0 +1,63 @@
+"""Gives graphs the safetensors they are built from where a repository has only pickles, and somebody allowed those."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from infinity_emb.config.environment import environ
+from infinity_emb.models.hub import HubSettings
+from infinity_emb.models.hub.storage import storage_errors
+from infinity_emb.models.pickled import convert
+from infinity_emb.models.spec.model import DenseSpec, LayerNormSpec
+from infinity_emb.models.spec.weights import is_pickle
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from infinity_emb.models.spec.model import ModelSpec
+
+_log = logging.getLogger("infinity_emb")
+
+
+def with_safetensors(spec: ModelSpec, cache_folder: Path | None) -> ModelSpec:
+    """The same checkpoint, its pickled weights read as numbers once and kept as safetensors in the cache folder.
+
+    Raises:
+        CheckpointError: A pickle holds something else than tensors; nothing of it was run.
+        StorageError: The disk is full or not writable.
+    """
+    modules = [one for one in spec.modules if isinstance(one, (DenseSpec, LayerNormSpec))]
+    if not any(map(is_pickle, (*spec.weights, *(one.weights for one in modules)))):
+        return spec
+    parent = (cache_folder or HubSettings.from_environment(environ()).cache_folder) / "unpickled"
+    return replace(
+        spec,
+        weights=tuple(_converted(file, parent) for file in spec.weights),
+        modules=tuple(
+            replace(one, weights=_converted(one.weights, parent)) if one in modules else one for one in spec.modules
+        ),
+    )
+
+
+def _converted(file: Path, parent: Path) -> Path:
+    if not is_pickle(file):
+        return file
+    status = file.stat()
+    name = hashlib.sha256(f"{file.resolve()} {status.st_size} {status.st_mtime_ns}".encode()).hexdigest()[:32]
+    # a folder of its own: graphs tell files of the same name apart by their folders
+    target = parent / name / "model.safetensors"
+    if not target.is_file():
+        with storage_errors(parent):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            draft = target.with_name(f"{os.getpid()}.draft")
+            try:
+                convert(file, draft)
+                draft.replace(target)
+            finally:
+                draft.unlink(missing_ok=True)
+        _log.info("the pickle %s was read as numbers, without running it, and is kept as %s", file, target)
+    return target
