@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from infinity_emb.types import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from infinity_emb.types import ModelCard
 
@@ -23,14 +24,15 @@ _FIRST_REQUEST: dict[Task, tuple[str, dict[str, object]]] = {
 }
 
 
-def render(cards: Sequence[ModelCard], urls: Sequence[str]) -> str:
+def render(cards: Sequence[ModelCard], urls: Sequence[str], tuned: Mapping[str, str] = MappingProxyType({})) -> str:
     """The whole block: every model, where the server answers, what to try next.
 
     Args:
         cards: The models, in the order they were given.
         urls: Addresses of the server; the first one is used in the examples.
+        tuned: For models that are computed as `infinity_emb tune` chose: served name → file of the choice.
     """
-    blocks = ["\n".join(_model(card)) for card in cards]
+    blocks = ["\n".join(_model(card) + _tuned(card, tuned)) for card in cards]
     url = urls[0]
     addresses = [_row("URL", address) for address in urls]
     if not url.startswith("unix:"):
@@ -80,6 +82,11 @@ def _model(card: ModelCard) -> list[str]:
         default = f" (default: {card.default_prompt_name})" if card.default_prompt_name else ""
         rows.append(_row("prompts", ", ".join(card.prompts) + default))
     return rows + [_row(name.replace("_", " "), _shown(value)) for name, value in card.extra.items() if value != ""]
+
+
+def _tuned(card: ModelCard, tuned: Mapping[str, str]) -> list[str]:
+    path = tuned.get(card.served_name)
+    return [] if path is None else [_row("tuned", f"as measured by infinity_emb tune ({path}; --no-tuned ignores it)")]
 
 
 def _shown(value: str | float) -> str:

@@ -11,6 +11,7 @@ import click
 
 from infinity_emb.cli.parameters import click_options, given_flags
 from infinity_emb.cli.serve import Notice, serve
+from infinity_emb.cli.tune import tune
 from infinity_emb.config.environment import environ
 from infinity_emb.config.log import logger
 from infinity_emb.config.options import sections
@@ -25,7 +26,7 @@ EXIT_INTERRUPTED = 130
 
 _COMPLETION_VARIABLE = "_INFINITY_EMB_COMPLETE"
 _GROUP_WORDS = frozenset(
-    {"v1", "v2", "serve", "help", "--help", "-h", "--version", "--show-completion", "--install-completion"}
+    {"v1", "v2", "serve", "tune", "help", "--help", "-h", "--version", "--show-completion", "--install-completion"}
 )
 _SOURCES_HELP = """\
 Every option is also read from its variable, shown in brackets, and from the file that --config names: flag before
@@ -45,7 +46,7 @@ class ServeCommand(click.Command):
     def __init__(self, name: str, summary: str, notices: tuple[Notice, ...] = ()) -> None:
         super().__init__(
             name,
-            callback=self._serve,
+            callback=self._run,
             params=click_options(),
             help=f"{summary}\n\n{_SOURCES_HELP}",
             short_help=summary,
@@ -53,7 +54,7 @@ class ServeCommand(click.Command):
         )
         self.notices = notices
 
-    def _serve(self, **parsed: Any) -> int:
+    def _run(self, **parsed: Any) -> int:
         earlier: tuple[Notice, ...] = click.get_current_context().obj or ()
         return serve(given_flags(parsed), (*earlier, *self.notices))
 
@@ -65,6 +66,13 @@ class ServeCommand(click.Command):
             if rows:
                 with formatter.section(heading):
                     formatter.write_dl(rows)
+
+
+class TuneCommand(ServeCommand):
+    """Takes the options of `v2`, so that the same words can follow it, and measures instead of serving."""
+
+    def _run(self, **parsed: Any) -> int:
+        return tune(given_flags(parsed))
 
 
 @click.group(
@@ -91,6 +99,7 @@ group.params += [
 ]
 group.add_command(ServeCommand("v2", "Serve one or several models."))
 group.add_command(ServeCommand("serve", "Another name for v2."))
+group.add_command(TuneCommand("tune", "Measure how a model is best computed here; v2 uses the answer."))
 group.add_command(
     ServeCommand(
         "v1",

@@ -24,6 +24,7 @@ infinity_emb v2 --model-id sentence-transformers/all-MiniLM-L6-v2
 |---|---|
 | `infinity_emb v2 …` | serves the models |
 | `infinity_emb serve …` | the same |
+| `infinity_emb tune …` | measures how the models are computed fastest here, for `v2` to use |
 | `infinity_emb v1 …` | deprecated; says so and runs as `v2` |
 | `infinity_emb …` without a command | says so at error level and runs as `v2` |
 | `infinity_emb --version`, `--help` | prints and exits with 0 |

@@ -43,16 +43,20 @@ def serve(flags: Mapping[str, Given], notices: Sequence[Notice] = ()) -> int:
     for line in resolved.report:
         logger.debug(line)
 
-    from infinity_emb.server import run  # noqa: PLC0415 - loads the web libraries
+    from infinity_emb.engine.tuning.kept import with_choice  # noqa: PLC0415 - loads the web libraries, as the next
+    from infinity_emb.server import run  # noqa: PLC0415 - as above
+
+    chosen = [with_choice(args) for args in resolved.engine_args]
+    tuned = {args.served_model_name: str(path) for args, path in chosen if path is not None}
 
     def on_ready(cards: Sequence[ModelCard]) -> None:
         urls = urls_of(server_args, len(cards))
         if server_args.log_format is LogFormat.JSON:
-            logger.info("ready", extra={"urls": urls, "models": [facts(card) for card in cards]})
+            logger.info("ready", extra={"urls": urls, "models": [facts(card) for card in cards], "tuned": tuned})
         else:
-            click.echo(render(cards, urls))
+            click.echo(render(cards, urls, tuned))
 
-    return run(list(resolved.engine_args), server_args, on_ready=on_ready)
+    return run([args for args, _ in chosen], server_args, on_ready=on_ready)
 
 
 def urls_of(server_args: ServerArgs, model_count: int) -> list[str]:

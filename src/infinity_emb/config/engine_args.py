@@ -266,6 +266,14 @@ class EngineArgs:
             section=_COMPUTE,
         ),
     )
+    tuned: bool = setting(
+        True,
+        Option(
+            help="Use what `infinity_emb tune` chose for this model on this machine, unless --engine or --dtype is "
+            "given.",
+            section=_COMPUTE,
+        ),
+    )
 
     def __post_init__(self) -> None:
         """Fill in, convert and check every field."""

@@ -87,3 +87,10 @@ def test_on_a_socket_the_example_uses_it():
 def test_facts_hold_plain_values():
     assert facts(RERANKER)["tasks"] == ["rerank"]
     assert facts(EMBEDDER)["dim"] == 384
+
+
+def test_a_model_computed_as_tuned_says_so_and_how_to_ignore_it():
+    tuned = {RERANKER.served_name: "/cache/tuned/x.json"}
+    first, second, *_ = render([EMBEDDER, RERANKER], ["http://localhost:7997"], tuned).strip("\n").split("\n\n")
+    assert "tuned" not in first
+    assert "infinity_emb tune (/cache/tuned/x.json; --no-tuned ignores it)" in second

@@ -73,6 +73,7 @@ PER_MODEL = [
     Row("fidelity", "fidelity", 0.9999, ("0", "0.99"), (0.0, 0.99), "1"),
     Row("expect-fingerprint", "expect_fingerprint", None, ("0123abcd", ""), ("0123abcd", None), None),
     Row("compile-cache", "compile_cache", True, (OFF, ON), (False, True), None),
+    Row("tuned", "tuned", True, (OFF, ON), (False, True), None),
     Row("deterministic", "deterministic", False, (ON, OFF), (True, False), None),
     Row("hang-limit-s", "hang_limit_s", 120.0, ("2.5", "60"), (2.5, 60.0), "0"),
     Row("media-urls", "media_urls", "public", ("any", "none"), ("any", "none"), "private"),
