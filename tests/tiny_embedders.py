@@ -39,6 +39,7 @@ WRITTEN = {
     "qwen2": "modernbert",
     "qwen3": "modernbert",
     "t5": "xlm_roberta",
+    "umt5": "xlm_roberta",
 }
 MODEL_TYPES = (*PLAIN, "camembert", *WRITTEN)
 # Their positions count padding on the left, so a reference that pads there is right only for texts of one length.

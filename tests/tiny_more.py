@@ -54,6 +54,7 @@ BASES: dict[str, dict] = {
     "gemma": DECODER,
     "t5": {"d_model": 32, "d_kv": 12, "d_ff": 48, "num_layers": 3, "num_heads": 4},
     "mt5": {"d_model": 32, "d_kv": 12, "d_ff": 48, "num_layers": 3, "num_heads": 4},
+    "umt5": {"d_model": 32, "d_kv": 12, "d_ff": 48, "num_layers": 3, "num_heads": 4},
     "nomic_bert": ENCODER,
     "gte": ENCODER,
 }
@@ -66,7 +67,7 @@ XLM_ROBERTA_NAMES = (
     ("output.dense", "mlp.fc2"),
     ("output.LayerNorm", "norm2"),
 )
-ENCODER_ONLY = {"t5": "T5EncoderModel", "mt5": "MT5EncoderModel"}
+ENCODER_ONLY = {"t5": "T5EncoderModel", "mt5": "MT5EncoderModel", "umt5": "UMT5EncoderModel"}
 
 
 def save(folder: Path, model_type: str, changes: dict, *, labels: int = 0, dtype: str = "float32") -> ModelSpec:

@@ -97,6 +97,7 @@ CASES: dict[str, tuple[str, dict]] = {
     "t5 gated": ("t5", {"feed_forward_proj": "gated-gelu", "relative_attention_num_buckets": 16}),
     "t5 near": ("t5", {"feed_forward_proj": "gated-silu", "relative_attention_max_distance": 20}),
     "mt5": ("mt5", {}),
+    "umt5": ("umt5", {}),
     "nomic_bert": ("nomic_bert", {}),
     "nomic_bert scaled": ("nomic_bert", {"rope_parameters": LINEAR, "hidden_act": "gelu"}),
     "gte": ("gte", {}),

@@ -34,6 +34,7 @@ _ARCHITECTURES: dict[str, str] = {
     "roberta": f"{_PACKAGE}.bert:ROBERTA",
     "static": f"{_PACKAGE}.static:STATIC",
     "t5": f"{_PACKAGE}.t5:T5",
+    "umt5": f"{_PACKAGE}.t5:UMT5",
     "xlm-roberta": f"{_PACKAGE}.xlm_roberta:XLM_ROBERTA",
 }
 # The same for models that read media beside text.
