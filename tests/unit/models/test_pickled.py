@@ -99,8 +99,9 @@ def test_a_repository_of_pickles_gives_the_vectors_of_the_same_safetensors(tmp_p
         file.unlink()
     with pytest.raises(CheckpointError, match="--allow-pickle"):
         InfinityPipeline(str(folder), **settings)
-    for _ in range(2):
-        with InfinityPipeline(str(folder), allow_pickle=True, **settings) as pipeline:
+    for bar in (0.0, 0.9999):
+        with InfinityPipeline(str(folder), allow_pickle=True, **(settings | {"fidelity": bar})) as pipeline:
             assert pipeline.card.extra["graph"] == "built from config"
+            assert ("fidelity_min_cosine" in pipeline.card.extra) == (bar > 0)
             np.testing.assert_array_equal(pipeline.encode(["tea", "lima is the capital of peru"]), wanted)
     assert len(list((tmp_path / "cache/unpickled").glob("*/model.safetensors"))) == 2
