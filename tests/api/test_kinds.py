@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from api.fake_engine import DIM, FakeEngine, fake_vector
+from infinity_emb.config.choices import TokenIds
 from infinity_emb.types import Task
 
 SPARSE = {"tasks": frozenset({Task.SPARSE})}
@@ -108,7 +109,14 @@ def test_late_chunking_takes_the_inputs_as_one_document_and_gives_spans(serve):
     np.testing.assert_allclose(data[1]["embedding"], wanted, atol=1e-6)
     refused = serve(FakeEngine(**EMBEDDER)).post("/v1/embeddings", {"input": ["a"], "late_chunking": True})
     assert refused.status_code == 400
-    assert server.post("/v1/embeddings", {"input": [[1, 2]], "late_chunking": True}).status_code == 400
+
+
+def test_late_chunking_wants_texts_not_ids_of_the_model(serve):
+    body = {"input": [[15339], [1917]], "late_chunking": True}
+    openais = serve(FakeEngine(**EMBEDDER, sees_neighbours=True)).post("/v1/embeddings", body).json()["data"]
+    assert [entry["span"] for entry in openais] == [[0, 1], [1, 2]]
+    own = serve(FakeEngine(**EMBEDDER, sees_neighbours=True), token_ids=TokenIds.MODEL)
+    assert own.post("/v1/embeddings", body).status_code == 400
 
 
 def test_voyages_chunks_are_embedded_in_context_where_the_model_can(serve):
