@@ -116,7 +116,7 @@ def test_late_chunking_wants_texts_not_ids_of_the_model(serve):
     openais = serve(FakeEngine(**EMBEDDER, sees_neighbours=True)).post("/v1/embeddings", body).json()["data"]
     assert [entry["span"] for entry in openais] == [[0, 1], [1, 2]]
     own = serve(FakeEngine(**EMBEDDER, sees_neighbours=True), token_ids=TokenIds.MODEL)
-    assert own.post("/v1/embeddings", body).status_code == 400
+    assert own.post("/v1/embeddings", body).status_code == 422
 
 
 def test_voyages_chunks_are_embedded_in_context_where_the_model_can(serve):
