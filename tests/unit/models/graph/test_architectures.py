@@ -21,7 +21,7 @@ OTHERS = {
     "distilbert": {"dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 64},
     "t5": {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4},
 }
-OTHERS["mt5"] = OTHERS["t5"]
+OTHERS["mt5"] = OTHERS["umt5"] = OTHERS["t5"]
 JINA = {"position_embedding_type": "alibi", "feed_forward_type": "geglu"}
 REFUSED = [
     ("albert", "position_embedding_type", "relative_key"),
