@@ -29,7 +29,7 @@ def docstrings() -> list[tuple[str, str]]:
             if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
                 first, _, rest = (ast.get_docstring(node) or "").partition("\n\n")
                 if 20 < len(first) < 200 and len(rest) > 60:
-                    found.setdefault(" ".join(first.split()), rest[:600])
+                    found.setdefault(" ".join(first.split()), rest[:400])
         if len(found) >= DOCUMENTS:
             break
     return list(found.items())[:DOCUMENTS]
