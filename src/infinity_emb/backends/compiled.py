@@ -11,19 +11,19 @@ import hashlib
 import json
 import logging
 import os
-import tempfile
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from infinity_emb.models.fingerprint import FileMarks, checkpoint_facts
+from infinity_emb.models.hub.storage import write_whole
 from infinity_emb.models.onnx_files import own_files, with_data
 from infinity_emb.models.versions import library_version, source_stamps
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -115,17 +115,7 @@ class CompiledModels:
             raise ValueError(f"this is a bug: a head of {len(head)} bytes; please report it")
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile(dir=self._folder, suffix=".draft", delete=False) as draft:
-                try:
-                    draft.write(head.ljust(_PAGE_BYTES, b"\0"))
-                    draft.write(blob)
-                    draft.flush()
-                    os.fsync(draft.fileno())
-                    draft.close()
-                    Path(draft.name).replace(self._path(name))
-                except BaseException:
-                    Path(draft.name).unlink(missing_ok=True)
-                    raise
+            write_whole(self._path(name), head.ljust(_PAGE_BYTES, b"\0"), blob)
             self._make_room()
         except OSError as error:
             _log.info("the compiled model cannot be kept in %s (%s); every start compiles it", self._folder, error)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -65,14 +66,19 @@ def check_free_space(folder: Path, needed_bytes: int) -> None:
         )
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a small file so that a reader sees the old content or the new, never a part."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
-    with draft.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)
+def write_whole(path: Path, *parts: bytes | memoryview) -> None:
+    """Write a file so that a reader sees the old content or the new, never a part; a failure leaves no draft."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.draft")
+    try:
+        with draft.open("wb") as file:
+            for part in parts:
+                file.write(part)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
 
 
 def sync_folder(folder: Path) -> None:
