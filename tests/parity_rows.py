@@ -10,7 +10,7 @@ from forward import REAL_BACKENDS
 
 GRAPH_BACKENDS = ("openvino", "onnxruntime")
 # Test modules that measure, without `test_`.
-MODULES = ("architectures", "graphs", "kinds_judge", "kinds_late", "kinds_sparse", "minilm", "static")
+MODULES = ("architectures", "graphs", "kinds_heads", "kinds_judge", "kinds_late", "kinds_sparse", "minilm", "static")
 # Those that cannot be looked into without the reference libraries.
 CLOSED_MODULES = ("joint", "sounds")
 
@@ -52,6 +52,7 @@ def declared() -> list[Row]:
         Row(judge.KIND, judge.LOGIT_SCORE, "qwen3"),
         *(Row(sparse.KIND, name, case[0]) for name, case in sparse.CASES.items()),
         *(Row(late.KIND, name, case[0]) for name, case in late.CASES.items()),
+        *(Row(suite["kinds_heads"].KIND, name, "xlm-roberta") for name in suite["kinds_heads"].CASES),
         *(Row(measured.JOINT, name, "clip") for name in ("pictures", "texts")),
         *(Row(measured.SOUNDS, name, "clap") for name in ("sounds cut", "sounds fused", "texts")),
     ]

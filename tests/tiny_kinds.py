@@ -52,6 +52,15 @@ def masked_model(folder: Path, model_type: str, **changes) -> Path:
     return folder
 
 
+def plain_model(folder: Path, model_type: str, **changes) -> Path:
+    """A model that gives token states, with its tokenizer; no modules."""
+    import transformers
+
+    folder.mkdir(parents=True, exist_ok=True)
+    _save(transformers.AutoModel, _encoder_config(folder, model_type, changes), folder)
+    return folder
+
+
 def splade(folder: Path, model_type: str, *, old: bool = True, **pooling) -> Path:
     """A sparse encoder of sentence-transformers, in the old or the new spelling."""
     masked_model(folder, model_type)

@@ -188,6 +188,8 @@ class FakeEngine:
         matrices = [np.stack([fake_vector(word, self.dim) for word in item.split() or [""]]) for item in inputs]
         return MultiVectorResult(matrices, self._usage(inputs, options.text.truncate))
 
+    gives_together = False
+
     async def fixed_result(
         self, inputs: Sequence[Any], options: EmbedOptions = _EMBED, call: Any = None
     ) -> EmbedResult:

@@ -62,7 +62,7 @@ class Modules:
             value = step(value, arrays)
         if not self._normalized:
             return {"embedding": value}
-        norm = _l2_norm(self._torch, value)
+        norm = l2_norm(self._torch, value)
         return {"embedding": value / norm, "norm": norm}
 
     def _step(self, module: ModuleSpec, device: Any) -> Step:
@@ -70,20 +70,20 @@ class Modules:
         if isinstance(module, PoolingSpec):
             return _Pooling(torch, module)
         if isinstance(module, DenseSpec):
-            weight = _weight(torch, module.weights, "linear.weight", device)
-            bias = _weight(torch, module.weights, "linear.bias", device) if module.bias else None
+            weight = read_weight(torch, module.weights, "linear.weight", device)
+            bias = read_weight(torch, module.weights, "linear.bias", device) if module.bias else None
             activate = _activation(torch, module.activation)
             linear = torch.nn.functional.linear
             if not module.residual:
                 return lambda value, _: activate(linear(value, weight, bias))
             if module.in_features == module.out_features:
                 return lambda value, _: activate(linear(value, weight, bias)) + value
-            beside = _weight(torch, module.weights, "residual.weight", device)
+            beside = read_weight(torch, module.weights, "residual.weight", device)
             return lambda value, _: activate(linear(value, weight, bias)) + linear(value, beside)
         if isinstance(module, LayerNormSpec):
-            scale, shift = (_weight(torch, module.weights, f"norm.{name}", device) for name in ("weight", "bias"))
+            scale, shift = (read_weight(torch, module.weights, f"norm.{name}", device) for name in ("weight", "bias"))
             return lambda value, _: torch.nn.functional.layer_norm(value, (module.size,), scale, shift)
-        return lambda value, _: value / _l2_norm(torch, value)
+        return lambda value, _: value / l2_norm(torch, value)
 
 
 class _Pooling:
@@ -119,12 +119,13 @@ class _Pooling:
         return (segments == numbers[:, None]).float()
 
 
-def _l2_norm(torch: Any, value: Any) -> Any:
+def l2_norm(torch: Any, value: Any) -> Any:
     """`max(‖x‖₂, 1e-12)`, the divisor of `torch.nn.functional.normalize`."""
     return torch.linalg.vector_norm(value, dim=-1, keepdim=True).clamp(min=1e-12)
 
 
-def _weight(torch: Any, file: Path, name: str, device: Any) -> Any:
+def read_weight(torch: Any, file: Path, name: str, device: Any) -> Any:
+    """A tensor of a checkpoint's small part as float32 on the device."""
     if file.suffix == ".safetensors":
         return torch.from_numpy(np.array(load_tensor(file, name))).to(device)
     return torch.load(file, map_location=device, weights_only=True)[name].float()

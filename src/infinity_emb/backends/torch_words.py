@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from infinity_emb.backends.torch_heads import Modules
+from infinity_emb.backends.torch_heads import Modules, l2_norm, read_weight
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from infinity_emb.models.spec.judge import JudgeSpec
     from infinity_emb.models.spec.model import ModelSpec
     from infinity_emb.models.spec.sparse import SparseSpec
+    from infinity_emb.models.spec.token_heads import HeadSpec, HeadsSpec
 
     Tensors: TypeAlias = "dict[str, Any]"
 
@@ -62,10 +65,37 @@ class TokenVectors(Modules):
         return {"tokens": made["embedding"]}
 
 
+class ModulesAndHeads(Modules):
+    """The vector of an embedder, and what heads beside it make of the same token states."""
+
+    def __init__(self, torch: Any, spec: ModelSpec, device: Any, heads: HeadsSpec) -> None:
+        super().__init__(torch, spec, device)
+        self._sparse = heads.sparse and _linear(torch, heads.sparse, device)
+        self._multi = heads.multi_vector and _linear(torch, heads.multi_vector, device)
+
+    def __call__(self, hidden: Any, arrays: Tensors) -> Tensors:
+        """Token states `[slots, hidden]` → also `token_weights` `[slots, 1]` and `tokens` `[slots, dim]`."""
+        made = super().__call__(hidden, arrays)
+        if self._sparse:
+            made["token_weights"] = self._sparse(hidden.float()).relu()
+        if self._multi:
+            vectors = self._multi(hidden.float())
+            made["tokens"] = vectors / l2_norm(self._torch, vectors)
+        return made
+
+
+def _linear(torch: Any, head: HeadSpec, device: Any) -> Callable[[Any], Any]:
+    weight = read_weight(torch, head.weights, f"{head.prefix}weight", device)
+    bias = read_weight(torch, head.weights, f"{head.prefix}bias", device) if head.bias else None
+    return lambda value: torch.nn.functional.linear(value, weight, bias)
+
+
 def make_head(torch: Any, spec: ModelSpec, module: Any, device: Any) -> Modules | Answer | Weights:
     """What follows the module of a checkpoint that is no plain scorer."""
     if spec.judge is not None:
         return Answer(torch, spec.judge, module.get_output_embeddings().weight)
     if spec.sparse is not None:
         return Weights(spec.sparse)
+    if spec.heads is not None:
+        return ModulesAndHeads(torch, spec, device, spec.heads)
     return TokenVectors(torch, spec, device) if spec.gives_tokens else Modules(torch, spec, device)

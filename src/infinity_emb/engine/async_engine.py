@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from infinity_emb.config.engine_args import EngineArgs
 from infinity_emb.engine.cache import make_cache
+from infinity_emb.engine.heads import DENSE
 from infinity_emb.engine.inputs import check_list, is_small
 from infinity_emb.engine.kinds import VERBS, KindsFace
 from infinity_emb.engine.loader import LoadedModel, load
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 
     from infinity_emb.backends.base import Arrays
     from infinity_emb.engine.cache import CacheCounts
+    from infinity_emb.engine.heads import Names
     from infinity_emb.models.features import Features
     from infinity_emb.scheduler.measures import BatchMeasures
     from infinity_emb.scheduler.waiting import Waiting
@@ -325,7 +327,7 @@ class AsyncEmbeddingEngine(KindsFace):
             offered = ", ".join(sorted(self.capabilities))
             raise CapabilityError(
                 f"The model {card.served_name!r} cannot {VERBS[task]}; it offers: {offered}. "
-                f"Send this request to a model that can {VERBS[task]}.",
+                f"Send this request to a model that can {VERBS[task]}. {card.extra.get('withheld', '')}".rstrip(),
                 param="model",
             )
 
@@ -380,13 +382,14 @@ class AsyncEmbeddingEngine(KindsFace):
         return inputs
 
     async def _compute(
-        self, features: list[Features], call: Call | None, runtime: ModelRuntime | None = None
+        self, features: list[Features], call: Call | None, runtime: ModelRuntime | None = None, wanted: Names = DENSE
     ) -> Arrays:
         call = call or Call()
+        kept = wanted if self._model.spec.heads and runtime is None else None
         runtime = runtime or self._runtime
         if runtime is None:
             raise _NotStartedError("The engine stopped while the request was being read.", retry_after_s=5)
-        computing = runtime.compute(features, call)
+        computing = runtime.compute(features, call, kept)
         if call.deadline_s is None:
             return await computing
         try:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from infinity_emb.engine.chunking import average_pieces, check_late_chunking, embed_spans
+from infinity_emb.engine.heads import SeveralResult, sources_of, weigh_tokens
 from infinity_emb.engine.late import finish_tokens, score_late
 from infinity_emb.engine.media_face import MediaFace
 from infinity_emb.engine.muvera import encode_fixed
@@ -16,7 +17,7 @@ from infinity_emb.engine.token_states import TokenStates, token_view
 from infinity_emb.engine.usage import usage_of
 from infinity_emb.engine.vectors import check_dimensions, finish_vectors, sigmoid
 from infinity_emb.engine.words import weigh_words
-from infinity_emb.errors import CapabilityError, InputTooLargeError
+from infinity_emb.errors import BackendError, CapabilityError, InputTooLargeError
 from infinity_emb.models.preprocess.late import asks
 from infinity_emb.models.preprocess.text import TextPreprocessor
 from infinity_emb.models.safetensors_file import load_tensor
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     from infinity_emb.models.features import Features
     from infinity_emb.types import Call, FloatArray, TextInput
 
+
+Made = TypeVar("Made")
 
 # What a model that is made for a task can do.
 VERBS = {
@@ -76,6 +79,8 @@ class KindsFace(MediaFace):
         Raises: as `embed_result`.
         """
         self._require(Task.SPARSE)
+        if self._model.spec.heads is not None:
+            return _made((await self.several_result(inputs, ["sparse"], options, call)).sparse)
         preprocessor, sparse = self._model.preprocessor, self._model.spec.sparse
         features = await self._preprocess(inputs, lambda: preprocessor.texts(inputs, options.text), call)
         if sparse is not None and sparse.query_weights is not None and asks(options.text):
@@ -94,11 +99,14 @@ class KindsFace(MediaFace):
     ) -> MultiVectorResult:
         """A vector a token `[n, dim]` for texts or token ids: of a late interaction model, or an embedder's states.
 
-        An embedder's states are those before pooling; `normalize` makes each of them unit length.
+        An embedder's states are those before pooling; `normalize` makes each of them unit length. A model with a head
+        for them (BGE-M3) gives what that makes of all tokens but the first.
 
         Raises: as `embed_result`.
         """
         spec = self._model.spec
+        if spec.heads is not None and spec.heads.multi_vector is not None:
+            return _made((await self.several_result(inputs, ["multi_vector"], options, call)).multi_vector)
         if spec.late is None:
             self._require(Task.EMBED)
         if spec.media:
@@ -115,6 +123,48 @@ class KindsFace(MediaFace):
         if options.normalize or (options.dimensions and spec.late is not None and spec.normalized):
             vectors = [one / np.maximum(np.linalg.norm(one, axis=1, keepdims=True), 1e-12) for one in vectors]
         return MultiVectorResult(vectors, usage_of(features))
+
+    @property
+    def gives_together(self) -> bool:
+        """Whether several kinds of results come from one forward pass."""
+        return self._model.spec.heads is not None
+
+    async def several_result(
+        self,
+        inputs: Sequence[TextInput],
+        kinds: Sequence[str],
+        options: EmbedOptions = EmbedOptions(),  # noqa: B008 - frozen
+        call: Call | None = None,
+    ) -> SeveralResult:
+        """Some of `dense`, `sparse`, `multi_vector` and `muvera` from one forward pass, of a model with such heads.
+
+        Raises: as `embed_result`.
+        """
+        spec, heads = self._model.spec, self._model.spec.heads
+        for kind in kinds:
+            self._require(Task.MULTI_VECTOR if kind == "muvera" else Task.EMBED if kind == "dense" else Task(kind))
+        if heads is None:
+            raise CapabilityError(f"The model {self.card.served_name!r} has no heads beside its vector.", param="model")
+        if "dense" in kinds or heads.multi_vector is None:
+            check_dimensions(spec, options.dimensions)
+        if "multi_vector" in kinds and heads.multi_vector is not None:
+            check_dimensions(replace(spec, dim=heads.multi_vector.width), options.dimensions)
+        features = await self._preprocess(inputs, lambda: self._model.preprocessor.texts(inputs, options.text), call)
+        outputs = await self._compute(features, call, wanted=sources_of(kinds))
+        usage, made = usage_of(features), SeveralResult()
+        if "dense" in kinds:
+            made.dense = EmbedResult(finish_vectors(outputs, spec, options), usage)
+        if "sparse" in kinds:
+            weights = zip(features, outputs["token_weights"], strict=True)
+            words = [weigh_tokens(item.token_ids, row, heads.unused_ids) for item, row in weights]
+            made.sparse = SparseResult([ids for ids, _ in words], [heavy for _, heavy in words], usage)
+        vectors = [rows[1:] for rows in outputs.get("tokens", ())]  # the first stands for the whole text
+        if "multi_vector" in kinds:
+            made.multi_vector = MultiVectorResult([_cut(one, options.dimensions) for one in vectors], usage)
+        if "muvera" in kinds:
+            is_query = asks(options.text)
+            made.muvera = EmbedResult(np.stack([encode_fixed(one, is_query=is_query) for one in vectors]), usage)
+        return made
 
     async def fixed_result(
         self,
@@ -225,3 +275,18 @@ class KindsFace(MediaFace):
             self._token_states = TokenStates(self.engine_args, self._model)
         runtime = await self._token_states.runtime()
         return list((await self._compute(features, call, runtime))["tokens"])
+
+
+def _made(result: Made | None) -> Made:
+    if result is None:
+        raise BackendError("a result that was asked for was not made; this is a bug.")
+    return result
+
+
+def _cut(vectors: FloatArray, dimensions: int | None) -> FloatArray:
+    """The first numbers of each vector, made unit length again."""
+    if not dimensions or dimensions == vectors.shape[1]:
+        return vectors
+    kept = vectors[:, :dimensions]
+    unit: FloatArray = kept / np.maximum(np.linalg.norm(kept, axis=1, keepdims=True), 1e-12)
+    return unit

@@ -246,7 +246,7 @@ def _card(args: EngineArgs, spec: ModelSpec, chosen: Chosen, fingerprint: str, l
         model_id=args.model_name_or_path,
         source=spec.checkpoint.source,
         revision=spec.checkpoint.revision,
-        tasks=frozenset({spec.task, *([Task.RERANK] if spec.late else [])}),
+        tasks=frozenset({spec.task, *([Task.RERANK] if spec.late else []), *(spec.heads.tasks if spec.heads else ())}),
         modalities=spec.modalities,
         backend=backends[0].name,
         device=report.device,
@@ -269,5 +269,6 @@ def _card(args: EngineArgs, spec: ModelSpec, chosen: Chosen, fingerprint: str, l
             **({} if figures is None else figures.facts()),
             "load_s": round(load_s, 2),
             "notes": "; ".join(spec.notes),
+            **({"withheld": spec.withheld} if spec.withheld else {}),
         },
     )

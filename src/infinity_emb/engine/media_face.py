@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from infinity_emb.backends.base import Arrays
     from infinity_emb.config.engine_args import EngineArgs
+    from infinity_emb.engine.heads import Names
     from infinity_emb.engine.loader import LoadedModel
     from infinity_emb.engine.runtime import ModelRuntime
     from infinity_emb.models.features import Features
@@ -74,7 +75,7 @@ class MediaFace(ContractFace):
 
     @abstractmethod
     async def _compute(
-        self, features: list[Features], call: Call | None, runtime: ModelRuntime | None = None
+        self, features: list[Features], call: Call | None, runtime: ModelRuntime | None = None, wanted: Names = ...
     ) -> Arrays: ...
 
     async def media_result(

@@ -135,8 +135,13 @@ class ModelRuntime:
         """Raise `OverloadedError` before work is spent on a request that will not fit."""
         self._dispatcher.check_room(items)
 
-    async def compute(self, items: Sequence[Features], call: Call) -> Arrays:
+    async def compute(self, items: Sequence[Features], call: Call, wanted: frozenset[str] | None = None) -> Arrays:
         """Outputs of the model for each item, `[items, width]` each; cancelling drops what is not computing yet.
+
+        Args:
+            items: What it shall see.
+            call: Circumstances.
+            wanted: Outputs that are kept, None for all.
 
         Raises:
             OverloadedError: The waiting line is full.
@@ -146,7 +151,8 @@ class ModelRuntime:
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()
-        request = Request(items, future, loop, self._priority(items, call), call.deadline_s, owner=call.owner)
+        priority = self._priority(items, call)
+        request = Request(items, future, loop, priority, call.deadline_s, owner=call.owner, wanted=wanted)
         tokens = request.waiting_tokens
         self._dispatcher.submit(request, wake=False)
         if self._waking is not loop:

@@ -88,5 +88,10 @@ def token_view(spec: ModelSpec) -> ModelSpec:
     modules = tuple(takewhile(lambda module: not isinstance(module, PoolingSpec), spec.modules))
     widths = [module.out_features for module in modules if isinstance(module, DenseSpec)]
     return replace(
-        spec, task=Task.MULTI_VECTOR, modules=modules, dim=widths[-1] if widths else spec.hidden_size, truncate_dim=None
+        spec,
+        task=Task.MULTI_VECTOR,
+        modules=modules,
+        dim=widths[-1] if widths else spec.hidden_size,
+        truncate_dim=None,
+        heads=None,
     )

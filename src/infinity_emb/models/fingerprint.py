@@ -32,8 +32,10 @@ _OLDER_TOKENIZER_FILES = ("vocab.json", "merges.txt")  # read where there is no 
 _IDLE_KEYS = frozenset({"transformers_version", "torch_dtype", "dtype", "use_cache", "name_or_path", "architectures"})
 # Fields of the specification that name places, or are facts for people.
 _IDLE_FIELDS = frozenset(
-    {"checkpoint", "folder", "config", "weights", "notes", "architecture", "similarity_fn", "reads"}
+    {"checkpoint", "folder", "config", "weights", "notes", "withheld", "architecture", "similarity_fn", "reads"}
 )
+# Those that came after the first fingerprints were given out; they count where they say something.
+_LATER_FIELDS = frozenset({"heads", "media"})
 
 
 class Fingerprints:
@@ -137,7 +139,7 @@ def checkpoint_facts(spec: ModelSpec, hashes: FileHashes | FileMarks, onnx_file:
     facts: dict[str, Any] = {
         field.name: _plain(getattr(spec, field.name), hashes)
         for field in fields(spec)
-        if field.name not in _IDLE_FIELDS and not (field.name == "media" and not spec.media)
+        if field.name not in _IDLE_FIELDS and not (field.name in _LATER_FIELDS and not getattr(spec, field.name))
     }
     facts["config"] = _without_history(spec.config)
     facts["weights"] = [hashes.of(file) for file in _weights(spec, onnx_file)]

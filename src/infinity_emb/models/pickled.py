@@ -13,12 +13,14 @@ import pickle
 import struct
 import zipfile
 from collections import OrderedDict
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from infinity_emb.errors import CheckpointError, NotComputedError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 # storage class of torch → safetensors name and bytes of a number
@@ -74,6 +76,22 @@ def convert(source: Path, target: Path) -> None:
         NotComputedError: It is in the format from before torch 1.6.
         CheckpointError: It holds more than tensors, or is broken.
     """
+    with _opened(source) as (archive, root, tensors):
+        _write(archive, f"{root}data/", tensors, target)
+
+
+def read_shapes(source: Path) -> dict[str, tuple[int, ...]]:
+    """Name → shape of the tensors of a pickle.
+
+    Raises: as `convert`.
+    """
+    with _opened(source) as (_, _, tensors):
+        return {name: one.shape for name, one in tensors.items()}
+
+
+@contextmanager
+def _opened(source: Path) -> Iterator[tuple[zipfile.ZipFile, str, dict[str, _Tensor]]]:
+    """The archive, the folder inside it, and its tensors; whatever fails becomes a refusal."""
     try:
         with zipfile.ZipFile(source) as archive:
             root = next(name for name in archive.namelist() if name.endswith("/data.pkl")).removesuffix("data.pkl")
@@ -81,7 +99,7 @@ def convert(source: Path, target: Path) -> None:
                 raise _refusal(source, "their numbers are stored big-endian")
             with archive.open(f"{root}data.pkl") as file:
                 tensors = _checked(source, _Unpickler(file, source).load())
-            _write(archive, f"{root}data/", tensors, target)
+            yield archive, root, tensors
     except StopIteration:
         raise _refusal(source, "this is no file of torch.save") from None
     except zipfile.BadZipFile:  # torch itself may still read it, so that an export is possible

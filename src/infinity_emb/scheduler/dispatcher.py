@@ -286,6 +286,8 @@ class Dispatcher:
 def _store(request: Request, outputs: Arrays, positions: list[int], rows: list[int]) -> BackendError | None:
     """Copy rows of a batch to their places in the request's arrays."""
     for name, array in outputs.items():
+        if not request.wants(name):
+            continue
         place = request.results.get(name)
         if place is None:
             # an array of objects holds one array for each text, see `scheduler.ragged`

@@ -40,9 +40,22 @@ def split_outputs(batch: Batch, outputs: Arrays) -> Arrays:
 
 def _tokens(batch: Batch, array: NDArray[Any]) -> Arrays:
     """`[slots, dim]` → a matrix `[tokens, dim]` a text."""
-    lengths = [request.costs[position] for request, position in batch.entries]
-    places = zip(batch.starts, lengths, strict=True)
-    return {"tokens": _objects([array[start : start + length].copy() for start, length in places])}
+    return {"tokens": _slots(batch, array, "tokens")}
+
+
+def _token_weights(batch: Batch, array: NDArray[Any]) -> Arrays:
+    """`[slots, 1]` → the weights `[tokens]` of each text's tokens."""
+    return {"token_weights": _slots(batch, array[:, 0], "token_weights")}
+
+
+def _slots(batch: Batch, array: NDArray[Any], name: str) -> NDArray[Any]:
+    """The slots of each text; nothing where nobody asked for them, since they are many."""
+    return _objects(
+        [
+            array[start : start + request.costs[position]].copy() if request.wants(name) else array[:0]
+            for start, (request, position) in zip(batch.starts, batch.entries, strict=True)
+        ]
+    )
 
 
 def _sparse(batch: Batch, array: NDArray[Any]) -> Arrays:
@@ -65,5 +78,6 @@ def _objects(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
 # output → what its rows are, and how it is cut up
 RAGGED: dict[str, tuple[str, Callable[[Batch, NDArray[Any]], Arrays]]] = {
     "tokens": ("slots", _tokens),
+    "token_weights": ("slots", _token_weights),
     "sparse": ("rows", _sparse),
 }

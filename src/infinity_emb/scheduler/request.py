@@ -32,6 +32,7 @@ class Request:
         waiting_tokens: Tokens of those items.
         remaining: Items without a result.
         results: Output name → array `[items, width]`, filled as batches come back.
+        wanted: Names of the outputs that are kept; None is all of them.
         closed: True once answered or given up; later results are dropped.
         arrived_s: When it was admitted.
         started_s: When the first of its batches began to compute; 0.0 until that one is done.
@@ -56,6 +57,7 @@ class Request:
         "started_s",
         "turn",
         "waiting_tokens",
+        "wanted",
     )
 
     def __init__(
@@ -67,6 +69,7 @@ class Request:
         deadline_s: float | None = None,
         *,
         owner: bytes | None = None,
+        wanted: frozenset[str] | None = None,
     ) -> None:
         self.items = items
         self.costs = [len(item.token_ids) for item in items]
@@ -75,6 +78,7 @@ class Request:
         self.future: Any = future
         self.loop = loop
         self.owner = owner
+        self.wanted = wanted
         self.number = 0
         self.turn = 0
         self.pending = deque(range(len(items)))
@@ -85,3 +89,7 @@ class Request:
         self.arrived_s = 0.0
         self.started_s = 0.0
         self.computed_s = 0.0
+
+    def wants(self, output: str) -> bool:
+        """Whether an output of the model is kept."""
+        return self.wanted is None or output in self.wanted

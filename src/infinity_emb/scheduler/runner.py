@@ -42,9 +42,10 @@ class Runner:
         outputs: Arrays = {}
         found = pending.result()
         self.memory.observe(batch.rows * batch.width)
-        if RAGGED.keys() & found.keys():
-            return split_outputs(batch, found)
-        for name, array in found.items():
+        ragged = {name: array for name, array in found.items() if name in RAGGED}
+        for name, array in found.items() if len(ragged) < len(found) else ():
+            if name in ragged:
+                continue
             if array.ndim != 2 or array.shape[0] < count or array.dtype.kind != "f":
                 raise BackendError(
                     f"the backend returned {name!r} as {array.dtype} {list(array.shape)} for {count} texts; "
@@ -52,7 +53,7 @@ class Runner:
                 )
             outputs[name] = array[:count]
         _check_numbers(outputs, batch)
-        return outputs
+        return outputs | split_outputs(batch, ragged) if ragged else outputs
 
     def close(self) -> None:
         """Give the memory of the model back."""

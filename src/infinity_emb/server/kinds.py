@@ -37,6 +37,8 @@ OUTPUTS = {
     "multi_vector": Task.MULTI_VECTOR,
 }
 _OTHERS = (Task.MULTI_VECTOR, Task.SPARSE)
+# How each is named in the metrics.
+_COUNTED = {"dense": "embed", "muvera": "embed", "sparse": "sparse", "multi_vector": "multi_vector"}
 
 
 class Written(NamedTuple):
@@ -68,7 +70,11 @@ async def answer(request: Request, serving: Serving, body: EmbeddingBody, inputs
     if body.late_chunking:
         made = [await _one_document(request, serving, body, inputs)]
     else:
-        made = [await _output(request, serving, body, inputs, name) for name in _wanted(serving, body)]
+        engine, names = _wanted(serving, body)
+        if engine.gives_together and len(names) > 1:
+            made = await _together(request, serving, engine, body, inputs, names)
+        else:
+            made = [await _output(request, serving, body, inputs, name) for name in names]
     engine, usage = made[0].engine, made[0].usage
     entries: list[dict[str, Any]] = [{"object": "embedding", "index": index} for index in range(len(made[0].fields))]
     for part in made:
@@ -158,24 +164,60 @@ async def _one_document(request: Request, serving: Serving, body: EmbeddingBody,
 async def _output(request: Request, serving: Serving, body: EmbeddingBody, inputs: Inputs, name: str) -> Written:
     if name == "sparse":
         engine, weighed = await sparse(request, serving, body, inputs)
-        pairs = zip(weighed.indices, weighed.weights, strict=True)
-        fields = [{"sparse_embedding": {"indices": index, "values": values}} for index, values in pairs]
-        return Written(engine, fields, weighed.usage)
+        return _weights(engine, weighed)
     if name == "multi_vector":
         engine, matrices, usage = await tokens(request, serving, body, inputs)
-        form = output_form(body, engine)
-        return Written(engine, [_matrix(matrix, form, engine) for matrix in matrices], usage)
+        return _matrices(engine, body, matrices, usage)
     engine = serving.models.find(body.model, OUTPUTS[name])
-    form = output_form(body, engine)
     make = engine.fixed_result if name == "muvera" else engine.embed_result
     result = await make(inputs.items, embed_options(body, engine), call_of(request, body))
     _count(serving, engine, "embed", len(inputs.items), result.usage)
+    return _vectors(engine, body, result)
+
+
+async def _together(
+    request: Request,
+    serving: Serving,
+    engine: AsyncEmbeddingEngine,
+    body: EmbeddingBody,
+    inputs: Inputs,
+    names: list[str],
+) -> list[Written]:
+    """Several outputs of one forward pass, whose tokens are counted once."""
+    made = await engine.several_result(inputs.items, names, embed_options(body, engine), call_of(request, body))
+    written = [_vectors(engine, body, result) for result in (made.dense, made.muvera) if result is not None]
+    if made.sparse is not None:
+        written.append(_weights(engine, made.sparse))
+    if made.multi_vector is not None:
+        written.append(_matrices(engine, body, made.multi_vector.vectors, made.multi_vector.usage))
+    usage = written[0].usage
+    for name in names:
+        _count(serving, engine, _COUNTED[name], len(inputs.items), usage)
+        usage = Usage(0)
+    return written
+
+
+def _vectors(engine: AsyncEmbeddingEngine, body: EmbeddingBody, result: EmbedResult) -> Written:
+    form = output_form(body, engine)
     vectors = finished(result, form.dtype, engine)
     return Written(engine, [{"embedding": row} for row in rows(vectors, base64=form.base64)], result.usage)
 
 
-def _wanted(serving: Serving, body: EmbeddingBody) -> list[str]:
-    """Names of the outputs; the model's own kind where none is named.
+def _weights(engine: AsyncEmbeddingEngine, result: SparseResult) -> Written:
+    pairs = zip(result.indices, result.weights, strict=True)
+    fields = [{"sparse_embedding": {"indices": index, "values": values}} for index, values in pairs]
+    return Written(engine, fields, result.usage)
+
+
+def _matrices(
+    engine: AsyncEmbeddingEngine, body: EmbeddingBody, matrices: Sequence[FloatArray], usage: Usage
+) -> Written:
+    form = output_form(body, engine)
+    return Written(engine, [_matrix(matrix, form, engine) for matrix in matrices], usage)
+
+
+def _wanted(serving: Serving, body: EmbeddingBody) -> tuple[AsyncEmbeddingEngine, list[str]]:
+    """Who makes the outputs, and their names; the model's own kind where none is named.
 
     Raises:
         SchemaError: A name that does not exist.
@@ -192,14 +234,16 @@ def _wanted(serving: Serving, body: EmbeddingBody) -> list[str]:
     engine = serving.models.find(body.model, *tasks, *_OTHERS)
     able = engine.card.tasks
     if not names:
-        return ["multi_vector" if Task.MULTI_VECTOR in able else "sparse"]
+        return engine, ["multi_vector" if Task.MULTI_VECTOR in able else "sparse"]
     for name, task in zip(names, tasks, strict=True):
         if task not in able and not (name == "multi_vector" and Task.EMBED in able):
             offered = ", ".join(sorted(kind for kind, one in OUTPUTS.items() if one in able)) or "none of these"
             raise CapabilityError(
-                f"The model {engine.card.served_name!r} gives no {name} output; it gives: {offered}.", param="outputs"
+                f"The model {engine.card.served_name!r} gives no {name} output; it gives: {offered}. "
+                f"{engine.card.extra.get('withheld', '')}".rstrip(),
+                param="outputs",
             )
-    return sorted(names, key=list(OUTPUTS).index)
+    return engine, sorted(names, key=list(OUTPUTS).index)
 
 
 def _matrix(matrix: FloatArray, form: OutputForm, engine: AsyncEmbeddingEngine) -> dict[str, Any]:

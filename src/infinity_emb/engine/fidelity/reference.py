@@ -71,7 +71,9 @@ def compute_reference(spec: ModelSpec, options: BackendOptions, items: Sequence[
             return _whole(spec, options, items)
         _log.warning("no self-check: what follows the token states of %s is not known here", spec.checkpoint.model_id)
         return None
-    bare = replace(spec, task=Task.EMBED, modules=(), labels=())  # a backend without modules returns token states
+    bare = replace(
+        spec, task=Task.EMBED, modules=(), labels=(), heads=None
+    )  # a backend without modules returns token states
     for engine, backend in _open(bare, options):
         try:
             states = [_alone(backend, item)["embedding"][: item.cost] for item in items]

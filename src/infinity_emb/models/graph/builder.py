@@ -36,7 +36,7 @@ INPUTS: dict[str, tuple[int, tuple[str, ...]]] = {
 }
 
 # What the rows of an output are, where they are not the texts.
-ROWS = {"tokens": "slots", "sparse": "rows"}
+ROWS = {"tokens": "slots", "token_weights": "slots", "sparse": "rows"}
 
 GELU_NAMES = {
     "gelu": "none",

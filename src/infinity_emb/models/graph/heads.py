@@ -19,19 +19,41 @@ from infinity_emb.models.spec.model import (
 
 if TYPE_CHECKING:
     from infinity_emb.models.graph.builder import GraphBuilder
+    from infinity_emb.models.spec.token_heads import HeadSpec
 
 LAYER_NORM_EPSILON = 1e-5  # default of torch.nn.LayerNorm
 
 
 def apply_modules(builder: GraphBuilder, spec: ModelSpec, hidden: str) -> dict[str, tuple[str, int]]:
-    """Turn token states `[slots, hidden]` into the outputs `embedding` and, if it is unit length, `norm`."""
+    """Turn token states `[slots, hidden]` into `embedding`, `norm` if it is unit length, and what heads give beside."""
     value, width = hidden, spec.hidden_size
+    beside = head_outputs(builder, spec, hidden)
     for module in spec.modules[:-1] if spec.normalized else spec.modules:
         value, width = _apply(builder, module, value, width)
     if not spec.normalized:
-        return {"embedding": (value, width)}
+        return {"embedding": (value, width), **beside}
     norm = builder.l2_norm(value)
-    return {"embedding": (builder.node("Div", [value, norm]), width), "norm": (norm, 1)}
+    return {"embedding": (builder.node("Div", [value, norm]), width), "norm": (norm, 1), **beside}
+
+
+def head_outputs(builder: GraphBuilder, spec: ModelSpec, hidden: str) -> dict[str, tuple[str, int]]:
+    """What a checkpoint's heads make of the same token states: `token_weights` and `tokens`, a row a slot."""
+    made: dict[str, tuple[str, int]] = {}
+    if spec.heads and spec.heads.sparse:
+        made["token_weights"] = builder.activation(_head(builder, spec, spec.heads.sparse, hidden), "relu"), 1
+    if spec.heads and spec.heads.multi_vector:
+        value = _head(builder, spec, spec.heads.multi_vector, hidden)
+        made["tokens"] = builder.node("Div", [value, builder.l2_norm(value)]), spec.heads.multi_vector.width
+    return made
+
+
+def _head(builder: GraphBuilder, spec: ModelSpec, head: HeadSpec, hidden: str) -> str:
+    # both may be called "weight", in files of one folder
+    source = Tensors([head.weights], scope=f"{head.weights.parent.name}/{head.weights.stem}/")
+    inputs = [hidden, builder.weight(f"{head.prefix}weight", (head.width, spec.hidden_size), source)]
+    if head.bias:
+        inputs.append(builder.weight(f"{head.prefix}bias", (head.width,), source))
+    return builder.node("Gemm", inputs, transB=1)
 
 
 def token_vectors(builder: GraphBuilder, spec: ModelSpec, hidden: str) -> dict[str, tuple[str, int]]:

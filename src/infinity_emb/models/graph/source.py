@@ -12,7 +12,7 @@ from infinity_emb.models.graph.build import build_graph
 from infinity_emb.models.graph.export import export_file
 from infinity_emb.models.graph.foreign import adapt_file, open_file
 from infinity_emb.models.graph.registry import has_builder, supported_model_types
-from infinity_emb.models.graph.unpickled import with_safetensors
+from infinity_emb.models.graph.unpickled import with_safe_parts, with_safetensors
 from infinity_emb.models.onnx_files import OWN_FILES, folders_of, own_files
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ def obtain_graph(
         NotComputedError: There is none.
         CheckpointError: It does not fit the checkpoint.
     """
+    spec = with_safe_parts(spec, cache_folder)
     if onnx_file is not None or not (has_builder(spec.model_type) and _readable(spec)):
         _check_foreign(spec)
     if onnx_file is not None:

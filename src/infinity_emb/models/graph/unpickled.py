@@ -30,17 +30,32 @@ def with_safetensors(spec: ModelSpec, cache_folder: Path | None) -> ModelSpec:
         CheckpointError: A pickle holds something else than tensors; nothing of it was run.
         StorageError: The disk is full or not writable.
     """
-    modules = [one for one in spec.modules if isinstance(one, (DenseSpec, LayerNormSpec))]
-    if not any(map(is_pickle, (*spec.weights, *(one.weights for one in modules)))):
+    spec = with_safe_parts(spec, cache_folder)
+    if not any(map(is_pickle, spec.weights)):
         return spec
-    parent = (cache_folder or HubSettings.from_environment(environ()).cache_folder) / "unpickled"
+    parent = _parent(cache_folder)
+    return replace(spec, weights=tuple(_converted(file, parent) for file in spec.weights))
+
+
+def with_safe_parts(spec: ModelSpec, cache_folder: Path | None) -> ModelSpec:
+    """As `with_safetensors`, for the modules and heads alone, which also stand behind graphs that are not ours."""
+    modules = [one for one in spec.modules if isinstance(one, (DenseSpec, LayerNormSpec))]
+    heads = spec.heads
+    files = [one.weights for one in (*modules, *(heads.all if heads else ()))]
+    if not any(map(is_pickle, files)):
+        return spec
+    parent = _parent(cache_folder)
     return replace(
         spec,
-        weights=tuple(_converted(file, parent) for file in spec.weights),
         modules=tuple(
             replace(one, weights=_converted(one.weights, parent)) if one in modules else one for one in spec.modules
         ),
+        heads=heads and heads.moved(lambda file: _converted(file, parent)),
     )
+
+
+def _parent(cache_folder: Path | None) -> Path:
+    return (cache_folder or HubSettings.from_environment(environ()).cache_folder) / "unpickled"
 
 
 def _converted(file: Path, parent: Path) -> Path:

@@ -17,6 +17,9 @@ _SHARD = re.compile(r"model-\d+-of-\d+\.safetensors")
 _PICKLE = re.compile(r"(?:pytorch_)?model.*\.(?:bin|pt|pth)")
 _PICKLE_INDEX = re.compile(r"pytorch_model\.bin\.index\.json")
 _ONNX_PLACES = ("onnx/model.onnx", "model.onnx")
+# BGE-M3's heads beside the dense vector. The pickles are small, and are fetched so that a server can say what it leaves
+# unread; they are read only with `--allow-pickle`.
+_HEADS = frozenset(f"{name}_linear.{ending}" for name in ("sparse", "colbert") for ending in ("pt", "safetensors"))
 _NOT_NEEDED = re.compile(r".*\.bin\.index\.json|trainer_state\.json|flax_model.*|tf_model.*")
 
 
@@ -72,8 +75,8 @@ def select(names: Collection[str], folders: Collection[str] = (), wanted: Wanted
     chosen = set(onnx) if wanted.onnx else set()
     for folder in ("", *folders):
         inside = [name for name in names if _belongs(name, folder)]
-        chosen.update(name for name in inside if _is_text(name))
-        safetensors = _safetensors(inside)
+        chosen.update(name for name in inside if _is_text(name) or _base(name) in _HEADS)
+        safetensors = _safetensors(name for name in inside if _base(name) not in _HEADS)
         weights.update(safetensors)
         if not safetensors and not (onnx and not folder):  # the graph stands for the repository's own weights only
             weights.update(_pickled(inside, allowed=wanted.pickle))

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from infinity_emb.models.spec.media import MediaSpec
     from infinity_emb.models.spec.sparse import SparseSpec
     from infinity_emb.models.spec.static import StaticSpec
+    from infinity_emb.models.spec.token_heads import HeadsSpec
 
 
 class PoolingMode(str, enum.Enum):
@@ -130,7 +131,9 @@ class ModelSpec:
         media: What it reads beside text, into the same space.
         reads: What this view of the checkpoint reads.
         static: How texts become rows of a table of token vectors, else None.
+        heads: What it gives beside the dense vector from the same token states, else None.
         notes: Facts worth showing at start-up, such as a guessed pooling.
+        withheld: What the repository holds but may not be read, and how to allow it; empty if there is nothing.
     """
 
     checkpoint: Checkpoint
@@ -159,7 +162,9 @@ class ModelSpec:
     media: tuple[MediaSpec, ...] = ()
     reads: Modality = Modality.TEXT
     static: StaticSpec | None = None
+    heads: HeadsSpec | None = None
     notes: tuple[str, ...] = ()
+    withheld: str = ""
 
     @property
     def modalities(self) -> frozenset[Modality]:

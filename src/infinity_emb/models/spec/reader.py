@@ -18,6 +18,7 @@ from infinity_emb.models.spec.parts import Parts, make_spec, read_parts
 from infinity_emb.models.spec.scorer import SUFFIX, Scorer, read_scorer
 from infinity_emb.models.spec.sparse import is_sparse, read_sparse
 from infinity_emb.models.spec.static import read_static
+from infinity_emb.models.spec.token_heads import add_heads
 from infinity_emb.types import PoolingMethod, Task
 
 if TYPE_CHECKING:
@@ -139,10 +140,10 @@ def _embedder_spec(parts: Parts, pooling: PoolingMethod) -> ModelSpec:
                 param="sentence_bert_config.json:transformer_task",
             )
         chain = read_chain(parts.repository, parts.entries, hidden, pooling)
-        return make_spec(parts, embedder, chain, read_prompts(parts.saved))
+        return add_heads(parts, make_spec(parts, embedder, chain, read_prompts(parts.saved)))
     mode = override_mode(pooling) or _plain_mode(parts.transformer)
     chain = plain_chain(hidden, mode)
-    return make_spec(parts, embedder, chain, Prompts({}, None))
+    return add_heads(parts, make_spec(parts, embedder, chain, Prompts({}, None)))
 
 
 def _plain_mode(transformer: Transformer) -> PoolingMode:

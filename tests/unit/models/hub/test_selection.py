@@ -123,3 +123,9 @@ def test_a_broken_list_of_modules_is_named(content):
 def test_a_module_outside_the_repository_is_refused():
     with pytest.raises(CheckpointError, match="outside the repository"):
         module_folders(b'[{"path": "../../x", "type": "a.Pooling"}]')
+
+
+def test_heads_beside_a_model_are_fetched_in_either_form():
+    heads = ["colbert_linear.pt", "sparse_linear.safetensors"]
+    names = ["config.json", "model.safetensors", "other.safetensors", "other.pt", *heads]
+    assert select(names) == tuple(sorted(["config.json", "model.safetensors", *heads]))
