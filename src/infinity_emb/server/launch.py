@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from types import ModuleType
 
     from infinity_emb.config.engine_args import EngineArgs
     from infinity_emb.config.server_args import ServerArgs
@@ -21,6 +22,9 @@ logger = logging.getLogger("infinity_emb")
 
 # The event loop's thread shares the interpreter with the workers' threads; a short interval keeps it responsive.
 _SWITCH_INTERVAL_S = 0.0002
+# What a library imports beside its purpose and can do without: OpenVINO's converter costs 6 % of the start. Left out
+# here and not where it is needed, because only in a process of our own nobody else may want it.
+_LEFT_OUT = ("openvino.tools.ovc",)
 
 
 def run(engine_args_list: Sequence[EngineArgs], server_args: ServerArgs, on_ready: OnReady | None = None) -> int:
@@ -41,9 +45,14 @@ def run(engine_args_list: Sequence[EngineArgs], server_args: ServerArgs, on_read
     if server_args.preload_only:
         asyncio.run(_preload(engine_args_list))
         return 0
+    from infinity_emb.server.allocator import bound_arenas  # noqa: PLC0415 - as below
     from infinity_emb.server.listening import bind  # noqa: PLC0415 - the command's help needs no web library
     from infinity_emb.server.loading import begin  # noqa: PLC0415 - as above
 
+    modules: dict[str, ModuleType | None] = sys.modules  # type: ignore[assignment]  # None: "not installed"
+    for name in _LEFT_OUT:
+        modules.setdefault(name, None)
+    bound_arenas()
     gc.disable()  # start-up makes objects that stay; looking through them again and again costs 5 % of it
     sockets = bind(server_args, len(engine_args_list))
     sys.setswitchinterval(_SWITCH_INTERVAL_S)

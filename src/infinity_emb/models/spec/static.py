@@ -7,7 +7,6 @@ texts are cut at the `max_length` of config.json, 512 tokens if it gives none.
 
 from __future__ import annotations
 
-import statistics
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -169,6 +168,8 @@ def _read_as_model2vec(repository: Repository, config: ConfigFile) -> _Reading:
         dropped = repository.config("tokenizer.json").section("model").whole("unk_id", least=0)
     if limit is None:
         return _Reading(LONGEST_TOKENS, "right", StaticSpec(dropped), (_long_note(),))
+    import statistics  # noqa: PLC0415 - brings exact fractions and decimals along, for these models alone
+
     usual = int(statistics.median(len(token) for token in tokenizer.get_vocab()))
     return _Reading(min(limit, LONGEST_TOKENS), "right", StaticSpec(dropped, limit * usual), ())
 
