@@ -53,6 +53,18 @@ LLAMA3 = {
     "original_max_position_embeddings": 64,
     "rope_theta": 500000.0,
 }
+# These two turn texts of more than 64 tokens otherwise. The reference reads one text after the other, each longer than
+# the one before: what it remembers of the earlier ones changes nothing.
+DYNAMIC = {"rope_type": "dynamic", "factor": 4.0, "rope_theta": 10000.0}
+LONGROPE = {
+    "rope_type": "longrope",
+    "short_factor": [1.0, 1.25, 1.5, 2.0],
+    "long_factor": [1.0, 2.0, 5.0, 20.0],
+    "factor": 4.0,
+    "original_max_position_embeddings": 64,
+    "rope_theta": 10000.0,
+}
+LONGROPE_WIDE = LONGROPE | {name: [*LONGROPE[name], *LONGROPE[name]] for name in ("short_factor", "long_factor")}
 # name → (model_type, changes to the tiny config)
 CASES: dict[str, tuple[str, dict]] = {
     "bert": ("bert", {}),
@@ -70,6 +82,10 @@ CASES: dict[str, tuple[str, dict]] = {
     "deberta-v2 convolution": ("deberta-v2", {"conv_kernel_size": 3, "conv_act": "gelu"}),
     "deberta-v2 absolute": ("deberta-v2", {"relative_attention": False, "type_vocab_size": 2, "embedding_size": 16}),
     "modernbert biases": ("modernbert", {"norm_bias": True, "attention_bias": True, "mlp_bias": True}),
+    "modernbert longrope": (
+        "modernbert",
+        {"rope_parameters": {"full_attention": LONGROPE, "sliding_attention": PLAIN}},
+    ),
     "xlm-roberta": ("xlm-roberta", {}),
     "qwen2": ("qwen2", {}),
     "qwen2 windows": ("qwen2", {"use_sliding_window": True, "sliding_window": 6, "max_window_layers": 1}),
@@ -79,8 +95,10 @@ CASES: dict[str, tuple[str, dict]] = {
     ),
     "qwen3": ("qwen3", {}),
     "qwen3 yarn": ("qwen3", {"rope_parameters": YARN, "attention_bias": True}),
+    "qwen3 longrope": ("qwen3", {"rope_parameters": LONGROPE_WIDE}),
     "llama": ("llama", {}),
     "llama 3": ("llama", {"rope_parameters": LLAMA3, "attention_bias": True, "mlp_bias": True}),
+    "llama dynamic": ("llama", {"rope_parameters": DYNAMIC, "max_position_embeddings": 64}),
     "llama both ways": ("llama", {"is_causal": False}),
     "llama one key head": ("llama", {"num_key_value_heads": 1, "rope_parameters": LINEAR}),
     "mistral": ("mistral", {}),
@@ -101,6 +119,7 @@ CASES: dict[str, tuple[str, dict]] = {
     "nomic_bert": ("nomic_bert", {}),
     "nomic_bert scaled": ("nomic_bert", {"rope_parameters": LINEAR, "hidden_act": "gelu"}),
     "gte": ("gte", {}),
+    "gte dynamic": ("gte", {"rope_parameters": DYNAMIC, "max_position_embeddings": 64}),
     "gte no types": ("gte", {"type_vocab_size": 0, "rope_parameters": PLAIN}),
 }
 SCORED: dict[str, tuple[str, dict, int]] = {

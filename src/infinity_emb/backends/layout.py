@@ -43,6 +43,12 @@ def padded_layout(max_length: int, batch_tokens: int = CPU_BATCH_TOKENS, step: i
     return Layout(widths=widths, batch_tokens=batch_tokens, segments_per_row=1)
 
 
+def alone_layout(max_length: int, batch_tokens: int = CPU_BATCH_TOKENS) -> Layout:
+    """One text a batch without any padding, for a model that looks at the length of the whole batch."""
+    widths = tuple(range(1, max_length + 1))
+    return Layout(widths=widths, batch_tokens=batch_tokens, segments_per_row=1, segment_steps=(1,), max_rows=1)
+
+
 def _widths(smallest: int, largest: int) -> tuple[int, ...]:
     widths = []
     width = smallest

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from infinity_emb import extras
 from infinity_emb.backends.base import Arrays, Backend, BackendOptions, BackendReport, Layout, Pending
-from infinity_emb.backends.layout import CPU_BATCH_TOKENS, GPU_BATCH_TOKENS, layout_of
+from infinity_emb.backends.layout import CPU_BATCH_TOKENS, GPU_BATCH_TOKENS, alone_layout, layout_of
 from infinity_emb.backends.torch_device import choose_device, choose_dtype
 from infinity_emb.backends.torch_forward import Forward, PackedForward, PaddedForward, packs
 from infinity_emb.backends.torch_media import FeaturesForward
 from infinity_emb.backends.torch_words import make_head
 from infinity_emb.errors import ConfigurationError, LoadError, NotReadyError
+from infinity_emb.models.spec.rotary import depends_on_length
 from infinity_emb.models.torch_module import load_module
 from infinity_emb.types import Dtype, Modality
 
@@ -78,7 +79,8 @@ class TorchBackend(Backend):
         tokens = options.extra.get("batch_tokens") or (
             GPU_BATCH_TOKENS if self.device.type == "cuda" else CPU_BATCH_TOKENS
         )
-        self._layout = layout_of(spec, tokens, packed=packed)
+        alone = bool(depends_on_length(spec))
+        self._layout = alone_layout(spec.max_length, tokens) if alone else layout_of(spec, tokens, packed=packed)
         self._report = BackendReport(
             device=str(self.device),
             dtype=dtype,

@@ -6,6 +6,8 @@ import inspect
 import logging
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from infinity_emb.backends.torch_rotary import RotaryMemory
+from infinity_emb.models.spec.rotary import depends_on_length
 from infinity_emb.types import Task
 
 if TYPE_CHECKING:
@@ -60,11 +62,14 @@ class PaddedForward:
         self._seen = "segment_ids" if expansion is None or expansion.attend else "key_segment_ids"
         self._types = _takes_types(module)
         self._pad_id = spec.config.get("pad_token_id")
+        self._memory = RotaryMemory(module) if depends_on_length(spec) else None
         self._module = CompiledModule(torch, module) if compiled else module
         names = dict.fromkeys(("input_ids", "segment_ids", self._seen))
         self.inputs = (*names, *(("token_type_ids",) if self._types else ()))
 
     def __call__(self, arrays: Tensors) -> Any:
+        if self._memory is not None:
+            self._memory.forget()
         real = arrays["segment_ids"] > 0
         ids = arrays["input_ids"]
         if isinstance(self._pad_id, int):  # decoders find a text's last token by what is not padding

@@ -29,6 +29,9 @@ class DeterministicBackend(Backend):
         self._backend = backend
         self.name = backend.name  # type: ignore[misc]  # it is shown, and what computes is the other one
         longest = backend.layout.widths[-1]
+        self._layout = backend.layout
+        if backend.layout.max_rows == 1:  # texts are alone already, and may have to be without padding
+            return
         self._layout = Layout(
             widths=(*range(WIDTH_STEP, longest, WIDTH_STEP), longest),
             batch_tokens=backend.layout.batch_tokens,

@@ -1,7 +1,9 @@
 """Rotary frequencies by what config.json says: base, scaling and the share of a head that turns.
 
 Every step is float32 like in transformers: a rounding of the frequency is multiplied by the position.
-Sources: Su et al. 2021 (rotary), Peng et al. 2023 (YaRN), `modeling_rope_utils` of transformers 5 for the fields.
+Sources: Su et al. 2021 (rotary), Peng et al. 2023 (YaRN), Ding et al. 2024 (LongRoPE), `modeling_rope_utils` of
+transformers 5 for the fields. Two scalings turn a long text otherwise than a short one; what counts here is the length
+of the text alone, never that of its neighbours.
 """
 
 from __future__ import annotations
@@ -22,16 +24,33 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class Longer:
+    """How texts of more tokens than `limit` turn.
+
+    Attributes:
+        limit: Tokens of the longest text that turns as usual.
+        radians: Tokens of a text → per position, float32 `[pairs]`.
+        steady: They are the same for all longer texts.
+    """
+
+    limit: int
+    radians: Callable[[int], NDArray[np.float32]]
+    steady: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Frequencies:
     """How fast each pair of numbers of a head turns.
 
     Attributes:
         radians: Per position, float32 `[pairs]`; numbers beyond `2·pairs` do not turn.
         scale: Factor of cosine and sine.
+        longer: Of long texts, where those differ.
     """
 
     radians: NDArray[np.float32]
     scale: float = 1.0
+    longer: Longer | None = None
 
 
 def read_frequencies(config: Config, head_size: int, base: float, layer_type: str | None = None) -> Frequencies:
@@ -127,8 +146,48 @@ def _yarn_scale(settings: dict[str, Any], factor: float) -> float:
     return growth(above) / growth(below) if above and below else growth(1.0)
 
 
+def _dynamic(radians: NDArray[np.float32], settings: dict[str, Any], config: Config) -> Frequencies:
+    """Dynamic NTK: beyond the trained length the base grows with the text."""
+    size, factor = 2 * len(radians), np.float32(_number(settings, "factor"))
+    trained = np.float32(require_config(config, "max_position_embeddings"))
+    base, power = np.float32(settings["rope_theta"]), np.float32(size / max(size - 2, 1))
+
+    def of_length(tokens: int) -> NDArray[np.float32]:
+        growth = factor * np.float32(tokens) / trained - (factor - np.float32(1.0))
+        return plain(float(base * growth**power), size)
+
+    return Frequencies(radians, longer=Longer(int(trained), of_length, steady=False))
+
+
+def _longrope(radians: NDArray[np.float32], settings: dict[str, Any], config: Config) -> Frequencies:
+    """LongRoPE: a divisor for each pair, one set for texts of the trained length and one for longer ones."""
+    trained = _trained_length(settings, config)
+    factor = float(settings.get("factor") or require_config(config, "max_position_embeddings") / trained)
+    scale = settings.get("attention_factor")
+    if scale is None:
+        scale = 1.0 if factor <= 1 else math.sqrt(1 + math.log(factor) / math.log(trained))
+    powers = np.float32(1.0) / radians
+    short, long = (
+        np.asarray(np.float32(1.0) / (_numbers(settings, name, len(radians)) * powers), np.float32)
+        for name in ("short_factor", "long_factor")
+    )
+    return Frequencies(short, float(scale), Longer(int(trained), lambda _: long, steady=True))
+
+
+def _numbers(settings: dict[str, Any], name: str, count: int) -> NDArray[np.float32]:
+    values = settings.get(name)
+    if not isinstance(values, list) or len(values) != count or not all(isinstance(one, (int, float)) for one in values):
+        raise CheckpointError(
+            f"config.json: the rotary scaling 'longrope' needs {name!r}, a list of {count} numbers, one for each pair "
+            "of a head. Correct it, or download the repository again.",
+            param=f"config.json: rope_parameters.{name}",
+        )
+    return np.asarray(values, np.float32)
+
+
 def _trained_length(settings: dict[str, Any], config: Config) -> float:
-    named = settings.get("original_max_position_embeddings")
+    """The field beside the others wins, as in transformers."""
+    named = config.get("original_max_position_embeddings") or settings.get("original_max_position_embeddings")
     return float(named or require_config(config, "max_position_embeddings"))
 
 
@@ -144,7 +203,9 @@ def _number(settings: dict[str, Any], name: str) -> float:
 
 _SCALINGS: dict[str, Callable[[NDArray[np.float32], dict[str, Any], Config], Frequencies]] = {
     "default": _default,
+    "dynamic": _dynamic,
     "linear": _linear,
     "llama3": _llama3,
+    "longrope": _longrope,
     "yarn": _yarn,
 }

@@ -1,4 +1,4 @@
-"""Positions of the families that count from behind the padding index: RoBERTa and its descendants, MPNet."""
+"""Positions where they are no plain count from the start of the text, and the lengths of texts."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 def counted_positions(builder: GraphBuilder, padding_id: int) -> str:
     """Int64 `[slots]`: padding_id + 1, + 2, … along each text, as transformers' `create_position_ids_from_input_ids`.
 
+    For the families that count from behind the padding index: RoBERTa and its descendants, MPNet.
     A padding token that somebody wrote into a text stays at `padding_id` and is not counted.
     """
     ids, positions = builder.input("input_ids"), builder.input("position_ids")
@@ -28,3 +29,12 @@ def counted_positions(builder: GraphBuilder, padding_id: int) -> str:
     within = builder.node("Sub", [before, builder.node("GatherElements", [before, starts], axis=1)])
     numbered = builder.node("Mul", [counted, builder.node("Add", [within, builder.ints(1)])])
     return builder.flatten(builder.node("Add", [numbered, builder.ints(padding_id)]))
+
+
+def text_lengths(builder: GraphBuilder) -> str:
+    """Int64 `[rows, width]`: for each token the tokens of its text."""
+    segments = builder.input("segment_ids")
+    queries = builder.node("Unsqueeze", [segments, builder.ints(2)])
+    same = builder.node("Equal", [queries, builder.node("Unsqueeze", [segments, builder.ints(1)])])
+    # counted in whole numbers, which no backend computes in 16 bits
+    return builder.node("ReduceSum", [builder.node("Cast", [same], to=TensorProto.INT64), builder.ints(2)], keepdims=0)

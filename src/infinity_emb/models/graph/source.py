@@ -14,6 +14,7 @@ from infinity_emb.models.graph.foreign import adapt_file, open_file
 from infinity_emb.models.graph.registry import has_builder, supported_model_types
 from infinity_emb.models.graph.unpickled import with_safe_parts, with_safetensors
 from infinity_emb.models.onnx_files import OWN_FILES, folders_of, own_files
+from infinity_emb.models.spec.rotary import depends_on_length
 
 if TYPE_CHECKING:
     from infinity_emb.models.graph.graph import Graph
@@ -86,7 +87,14 @@ def _other_way(spec: ModelSpec, cache_folder: Path | None, *, export: bool) -> t
             _log.info("using the repository's own ONNX file %s", path)
             return adapt_file(spec, path, model), path.relative_to(spec.checkpoint.path).as_posix()
         _log.warning("%s is not a float32 graph; name it with --onnx-file to use it all the same", path)
-    if export and spec.weights and importlib.util.find_spec("torch") is not None:
+    by_length = depends_on_length(spec)
+    if by_length:
+        _log.warning(
+            "%s is not exported: its rotary scaling %r depends on the length of a text, which an export loses",
+            spec.checkpoint.model_id,
+            by_length,
+        )
+    if export and not by_length and spec.weights and importlib.util.find_spec("torch") is not None:
         path = export_file(spec, cache_folder)
         return adapt_file(spec, path, open_file(path)), "exported by torch"
     return None

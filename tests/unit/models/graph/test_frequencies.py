@@ -72,10 +72,44 @@ def test_yarn_keeps_the_fastest_pair_and_stretches_the_slowest_and_sharpens_scor
     assert found.scale == pytest.approx(0.1 * math.log(4.0) + 1.0)
 
 
-@pytest.mark.parametrize("kind", ["dynamic", "longrope", "mrope"])
-def test_a_scaling_that_depends_on_neighbours_or_is_unknown_is_refused(kind):
-    with pytest.raises(CheckpointError, match=kind) as caught:
-        read_frequencies(BASE | {"rope_parameters": {"rope_type": kind, "factor": 2.0}}, 16, 1.0)
+def test_dynamic_scaling_raises_the_base_with_the_length_of_a_text_beyond_the_trained_one():
+    dynamic = {"rope_type": "dynamic", "factor": 3.0, "rope_theta": 100.0}
+    found = read_frequencies(BASE | {"rope_parameters": dynamic}, 16, 1.0)
+    np.testing.assert_array_equal(found.radians, plain(100.0, 16))
+    assert (found.longer.limit, found.longer.steady) == (4096, False)
+    for tokens in (4097, 8192):
+        base = 100.0 * (3.0 * tokens / 4096 - 2.0) ** (16 / 14)
+        np.testing.assert_allclose(found.longer.radians(tokens), plain(base, 16), rtol=1e-6)
+
+
+def longrope(**changes):
+    lists = {"short_factor": [1.0, 2.0], "long_factor": [4.0, 8.0]}
+    settings = {"rope_type": "longrope", "rope_theta": 100.0, "original_max_position_embeddings": 1024, **lists}
+    return BASE | {"rope_parameters": settings | changes}
+
+
+def test_longrope_divides_each_pair_by_the_set_of_short_or_of_long_texts_and_sharpens_scores():
+    found = read_frequencies(longrope(), 4, 1.0)
+    np.testing.assert_allclose(found.radians, [1.0, 0.05], rtol=1e-7)
+    np.testing.assert_allclose(found.longer.radians(9000), [0.25, 0.0125], rtol=1e-7)
+    assert (found.longer.limit, found.longer.steady) == (1024, True)
+    assert found.scale == pytest.approx(math.sqrt(1 + math.log(4) / math.log(1024)))
+    assert read_frequencies(longrope(attention_factor=1.5), 4, 1.0).scale == 1.5
+    assert read_frequencies(longrope(factor=0.5), 4, 1.0).scale == 1.0
+    beside = longrope() | {"original_max_position_embeddings": 2048}
+    assert read_frequencies(beside, 4, 1.0).longer.limit == 2048
+
+
+@pytest.mark.parametrize("broken", [None, [1.0], [1.0, "2"], 2.0])
+def test_longrope_without_a_number_for_every_pair_is_refused(broken):
+    with pytest.raises(CheckpointError, match="list of 2 numbers") as caught:
+        read_frequencies(longrope(long_factor=broken), 4, 1.0)
+    assert caught.value.param == "config.json: rope_parameters.long_factor"
+
+
+def test_an_unknown_scaling_is_refused():
+    with pytest.raises(CheckpointError, match="mrope") as caught:
+        read_frequencies(BASE | {"rope_parameters": {"rope_type": "mrope", "factor": 2.0}}, 16, 1.0)
     assert caught.value.param == "config.json: rope_parameters"
 
 
