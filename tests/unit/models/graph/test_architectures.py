@@ -50,7 +50,7 @@ REFUSED = [
     ("xlm-roberta", "position_embedding_type", "rotary"),
     ("qwen2", "layer_types", ["linear_attention", "full_attention"]),
     ("qwen3", "rope_parameters", {"rope_type": "dynamic", "factor": 2.0}),
-    ("qwen3", "rope_scaling", {"type": "longrope", "factor": 2.0}),
+    ("qwen3", "rope_scaling", {"type": "proportional", "factor": 2.0}),
 ]
 
 
