@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenarios import bulk_and_interactive, caches, libraries, limits, overhead, scaling, served, start
+from scenarios import bulk_and_interactive, caches, libraries, limits, long_text, overhead, scaling, served, start
 
 ALL = {
     "machine": limits.run,
@@ -13,7 +13,8 @@ ALL = {
     "scaling": scaling.run,
     "start": start.run,
     "caches": caches.run,
+    "long": long_text.run,
 }
 
-QUICK = ("machine", "served", "overhead", "start")
+QUICK = ("machine", "served", "overhead", "start", "long")
 """What a quick run does."""
