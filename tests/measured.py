@@ -8,6 +8,7 @@ from pathlib import Path
 
 JOINT = "pictures and texts"  # kind of the rows that tests/parity/test_joint.py measures
 SOUNDS = "sounds and texts"  # and tests/parity/test_sounds.py
+REFERENCE = "reference"  # column of the reference's own distance from float64
 # Names the file that takes the notes, one JSON object a line; several test processes may write to it.
 VARIABLE = "INFINITY_TEST_MEASURED"
 

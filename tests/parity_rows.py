@@ -9,10 +9,11 @@ import measured
 from forward import REAL_BACKENDS
 
 GRAPH_BACKENDS = ("openvino", "onnxruntime")
+COLUMNS = (*REAL_BACKENDS, measured.REFERENCE)  # the last one only for rows that are compared with float64
 # Test modules that measure, without `test_`.
 MODULES = ("architectures", "graphs", "kinds_heads", "kinds_judge", "kinds_late", "kinds_sparse", "minilm", "static")
 # Those that cannot be looked into without the reference libraries.
-CLOSED_MODULES = ("joint", "sounds")
+CLOSED_MODULES = ("joint", "siglip", "sounds")
 
 
 class Row(NamedTuple):
@@ -22,7 +23,7 @@ class Row(NamedTuple):
         kind: What is compared.
         name: The checkpoint.
         architecture: Its `model_type`.
-        engines: That compute it.
+        engines: That compute it, and the reference where it is measured too.
     """
 
     kind: str
@@ -47,12 +48,18 @@ def declared() -> list[Row]:
         *(Row(static.KIND, name, "static", GRAPH_BACKENDS) for name in (*static.CASES, *static.MODEL2VEC)),
         *(Row(embedders.SCORES, name, name) for name in embedders.RERANKERS),
         *(Row(embedders.CLASSES, name, name.partition(" ")[0]) for name in embedders.CLASS_ROWS),
+        *(Row(embedders.SCORE_LOGITS, name, name, COLUMNS) for name in embedders.RERANKERS),
+        *(Row(embedders.CLASS_LOGITS, name, name, COLUMNS) for name in embedders.CLASSIFIERS),
         *(Row(graphs.LOGITS, name, case[0], GRAPH_BACKENDS) for name, case in graphs.SCORED.items()),
         *(Row(judge.KIND, name, case[0]) for name, case in judge.CASES.items()),
         Row(judge.KIND, judge.LOGIT_SCORE, "qwen3"),
+        *(Row(judge.LOGITS, name, case[0], COLUMNS) for name, case in judge.CASES.items()),
+        Row(judge.LOGITS, judge.LOGIT_SCORE, "qwen3", COLUMNS),
         *(Row(sparse.KIND, name, case[0]) for name, case in sparse.CASES.items()),
+        *(Row(sparse.WEIGHTS, name, case[0], COLUMNS) for name, case in sparse.CASES.items()),
         *(Row(late.KIND, name, case[0]) for name, case in late.CASES.items()),
         *(Row(suite["kinds_heads"].KIND, name, "xlm-roberta") for name in suite["kinds_heads"].CASES),
         *(Row(measured.JOINT, name, "clip") for name in ("pictures", "texts")),
+        *(Row(measured.JOINT, f"{name} of SigLIP", "siglip") for name in ("pictures", "texts")),
         *(Row(measured.SOUNDS, name, "clap") for name in ("sounds cut", "sounds fused", "texts")),
     ]

@@ -9,8 +9,7 @@ import tempfile
 from pathlib import Path
 
 import measured
-from forward import REAL_BACKENDS
-from parity_rows import CLOSED_MODULES, MODULES, declared
+from parity_rows import CLOSED_MODULES, COLUMNS, MODULES, declared
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs/models.md"
@@ -21,20 +20,20 @@ NONE = "–"  # noqa: RUF001 - a dash for what is not compared
 def known(page: str) -> dict[tuple[str, str, str], float]:
     """(kind, row, engine) → error, as the page has it."""
     lines = [line for line in page.partition(BEGIN)[2].partition(END)[0].splitlines() if line]
-    rows = [line.strip("|").strip().split(" | ") for line in lines[2:]]
+    header, _, *rows = [line.strip("|").strip().split(" | ") for line in lines]
     return {
-        (row[0], row[1], engine): float(cell)
+        (row[0], row[1], column): float(cell)
         for row in rows
-        for engine, cell in zip(REAL_BACKENDS, row[3:], strict=True)
+        for column, cell in zip(header[3:], row[3:], strict=True)
         if cell != NONE
     }
 
 
 def table(errors: dict[tuple[str, str, str], float]) -> str:
     """The table in Markdown; raises `KeyError` for a row that was never measured."""
-    lines = [f"| What | Row | Architecture | {' | '.join(REAL_BACKENDS)} |", "|---" * (3 + len(REAL_BACKENDS)) + "|"]
+    lines = [f"| What | Row | Architecture | {' | '.join(COLUMNS)} |", "|---" * (3 + len(COLUMNS)) + "|"]
     for row in declared():
-        measures = [errors[row.kind, row.name, one] if one in row.engines else None for one in REAL_BACKENDS]
+        measures = [errors[row.kind, row.name, one] if one in row.engines else None for one in COLUMNS]
         cells = [NONE if one is None else f"{one:.0e}" if one else "0" for one in measures]
         lines.append(f"| {row.kind} | {row.name} | {row.architecture} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"

@@ -8,6 +8,7 @@ import gc
 import numpy as np
 import pytest
 
+import exact
 import measured
 import texts
 import tiny
@@ -27,6 +28,7 @@ RERANKERS = (*CLASSIFIERS, "electra", "distilbert", "mpnet", "albert")
 MODES = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")
 # kinds of rows in the table of docs/models.md
 PADDED, EMBEDS, SCORES, CLASSES = "any padding", "embedder", "cross-encoder", "classifier"
+SCORE_LOGITS, CLASS_LOGITS = f"{SCORES}, logits", f"{CLASSES}, logits"
 # what is built → how, so that each module and each mode meets the reference once
 EMBEDDERS: dict[str, tuple[str, dict]] = {
     **{f"bert {mode}": ("bert", {"pooling": mode, "normalize": False}) for mode in MODES},
@@ -204,9 +206,11 @@ def test_logits_and_scores_of_pairs_are_those_of_the_cross_encoder(kind, engine,
         plain = torch.nn.Identity()
         settings = {"show_progress_bar": False, "batch_size": 8}
         pairs = [(QUERY, text) for text in TEXTS]
-        return model.predict(pairs, activation_fn=plain, **settings), model.predict(pairs, **settings)
+        logits, scores = model.predict(pairs, activation_fn=plain, **settings), model.predict(pairs, **settings)
+        truth = model.double().predict(pairs, activation_fn=plain, convert_to_tensor=True, **settings)
+        return logits, scores, truth.numpy()
 
-    folder, (logits, scores) = made(
+    folder, (logits, scores, truth) = made(
         f"reranker {kind}", lambda folder: tiny_embedders.embedder(kind, folder, labels=("relevant",)), ask
     )
     with opened(folder, engine) as pipeline:
@@ -218,6 +222,8 @@ def test_logits_and_scores_of_pairs_are_those_of_the_cross_encoder(kind, engine,
     # logits may be several in size, and so is what rounding does to them
     np.testing.assert_allclose(by_index(raw), logits, rtol=TOLERANCE, atol=TOLERANCE)
     np.testing.assert_allclose(alone, logits[ALONE], rtol=TOLERANCE, atol=TOLERANCE)
+    exact.check(SCORE_LOGITS, kind, engine, by_index(raw), logits, truth)
+    exact.check(SCORE_LOGITS, kind, engine, np.array(alone, np.float32), logits[ALONE], truth[ALONE])
     assert scores_of(ranked) == sorted(scores_of(ranked), reverse=True)
 
 
@@ -238,22 +244,33 @@ def test_class_scores_are_those_of_the_transformers_pipeline(row, engine, made):
     def ask(folder):
         import transformers
 
-        pipe = transformers.pipeline("text-classification", model=str(folder), tokenizer=str(folder), device="cpu")
-        answers = pipe(TEXTS, top_k=None, truncation=True, batch_size=8)
-        return np.array(
-            [[{row["label"]: row["score"] for row in answer}[label] for label in labels] for answer in answers]
+        kept = {"model": str(folder), "tokenizer": str(folder), "device": "cpu"}
+        settings = {"top_k": None, "truncation": True, "batch_size": 8}
+        single, double = (
+            transformers.pipeline("text-classification", dtype=dtype, **kept) for dtype in ("float32", "float64")
         )
+        plain = settings | {"function_to_apply": "none"}
+        answers = single(TEXTS, **settings), single(TEXTS, **plain), double(TEXTS, **plain)
+        return [by_label(answer, labels) for answer in answers]
 
-    folder, expected = made(
+    folder, (expected, logits, truth) = made(
         f"classifier {row}",
         lambda folder: tiny_embedders.embedder(kind, folder, labels=labels, multi_label=bool(multi_label)),
         ask,
     )
     with opened(folder, engine) as pipeline:
         answers = pipeline.classify(TEXTS)
-    ours = np.array([[{row["label"]: row["score"] for row in answer}[label] for label in labels] for answer in answers])
+        raw = pipeline.classify(TEXTS, raw_scores=True)
+    ours = by_label(answers, labels)
     measured.note(CLASSES, row, engine, difference(ours, expected))
     assert difference(ours, expected) <= TOLERANCE
+    if not multi_label:  # which changes what follows the logits
+        exact.check(CLASS_LOGITS, row, engine, by_label(raw, labels), logits, truth)
+
+
+def by_label(answers, labels):
+    """Scores `[texts, labels]`."""
+    return np.array([[{row["label"]: row["score"] for row in answer}[label] for label in labels] for answer in answers])
 
 
 @pytest.fixture(scope="module")

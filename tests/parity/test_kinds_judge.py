@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import exact
 import measured
 import texts
 import tiny
@@ -20,6 +21,7 @@ from infinity_emb.types import Task, TextOptions
 pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore:::transformers")]
 TOLERANCE = 1e-5
 KIND, LOGIT_SCORE = "language model that reranks", "LogitScore"  # rows in the table of docs/models.md
+LOGITS = f"{KIND}, logits"
 QUERY = "what is the capital of peru ?"
 DOCUMENTS = [text for text in texts.sample(60) if text][::5]
 LONG = " ".join(["lima is the capital of peru ."] * 200)
@@ -47,12 +49,13 @@ def made(tmp_path_factory):
     return make
 
 
-def check(row, engine, found, wanted):
+def check(row, engine, found, wanted, truth):
     """Relevance within 1e-5; logits, which are differences of larger numbers, within as much of the largest."""
     wanted = np.asarray(wanted, np.float32)
     measured.note(KIND, row, engine, abs(sigmoid(found) - sigmoid(wanted)).max())
     np.testing.assert_allclose(sigmoid(found), sigmoid(wanted), atol=TOLERANCE, rtol=0)
     np.testing.assert_allclose(found, wanted, atol=TOLERANCE * max(1.0, np.abs(wanted).max()), rtol=0)
+    exact.check(LOGITS, row, engine, found, wanted, truth, size=np.abs(truth).max())
 
 
 def qwen_ids(tokenizer, document, limit, instruction=None):
@@ -116,26 +119,41 @@ def test_a_judge_is_recognised_by_its_name_and_asked_as_its_authors_ask(name, ma
         assert not features[1].truncated
 
 
-@pytest.mark.parametrize("engine", REAL_BACKENDS)
-@pytest.mark.parametrize("name", CASES)
-def test_scores_equal_the_logits_of_transformers(name, engine, made):
-    pytest.importorskip(engine)
+@pytest.fixture(scope="module")
+def answers():
+    """What transformers answers in float32 and in float64; one for all engines."""
     import torch
     import transformers
 
+    kept = {}
+
+    def ask(name, folder, spec, features):
+        for dtype in (torch.float32, torch.float64):
+            if (name, dtype) in kept:
+                continue
+            model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=dtype).eval()
+            found = kept[name, dtype] = []
+            for item in features:
+                with torch.no_grad():
+                    logits = model(input_ids=torch.tensor(item.token_ids)[None]).logits[0, -1]
+                no = 0.0 if spec.judge.false_id is None else logits[spec.judge.false_id]
+                found.append(float(logits[spec.judge.true_id] - no))
+        return kept[name, torch.float32], kept[name, torch.float64]
+
+    return ask
+
+
+@pytest.mark.parametrize("engine", REAL_BACKENDS)
+@pytest.mark.parametrize("name", CASES)
+def test_scores_equal_the_logits_of_transformers(name, engine, made, answers):
+    pytest.importorskip(engine)
     folder, spec = made(name)
     features = make_preprocessor(spec).pairs(QUERY, [*DOCUMENTS, LONG])
-    model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
-    wanted = []
-    for item in features:
-        with torch.no_grad():
-            logits = model(input_ids=torch.tensor(item.token_ids)[None]).logits[0, -1]
-        no = 0.0 if spec.judge.false_id is None else logits[spec.judge.false_id]
-        wanted.append(float(logits[spec.judge.true_id] - no))
+    wanted, truth = answers(name, folder, spec, features)
     assert np.std(wanted) > 0.05
     with opened(engine, spec) as backend:
         for most in (64, 1):
-            check(name, engine, compute(backend, features, most)["logits"][:, 0], wanted)
+            check(name, engine, compute(backend, features, most)["logits"][:, 0], wanted, truth)
 
 
 @pytest.mark.parametrize("engine", REAL_BACKENDS)
@@ -158,8 +176,10 @@ def test_a_cross_encoder_with_a_logit_score_equals_sentence_transformers(false, 
     import torch
 
     pairs = [(QUERY, document) for document in DOCUMENTS]
-    wanted = reference.predict(pairs, activation_fn=torch.nn.Identity())
+    plain = {"activation_fn": torch.nn.Identity(), "convert_to_tensor": True}
+    wanted = reference.predict(pairs, **plain).numpy()
+    truth = reference.double().predict(pairs, **plain).numpy()
     spec = read_spec(Checkpoint(folder, "ours", "local folder"))
     with opened(engine, spec) as backend:
         found = compute(backend, make_preprocessor(spec).pairs(QUERY, DOCUMENTS))["logits"][:, 0]
-    check(LOGIT_SCORE, engine, found, wanted)
+    check(LOGIT_SCORE, engine, found, wanted, truth)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import exact
 import measured
 import texts
 import tiny_kinds
@@ -15,7 +16,7 @@ from infinity_emb.types import Task
 
 pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore:::transformers")]
 TOLERANCE = 1e-5
-KIND = "sparse encoder"  # of rows in the table of docs/models.md
+KIND, WEIGHTS = "sparse encoder", "sparse encoder, weights"  # of rows in the table of docs/models.md
 TEXTS = texts.sample(60)[::4]
 # what is built → family, old spelling, pooling
 CASES = {
@@ -31,7 +32,7 @@ CASES = {
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """Folder and the reference's weights of each case."""
+    """Folder, and the reference's weights in float32 and in float64, of each case."""
     sentence_transformers = pytest.importorskip("sentence_transformers")
     kept = {}
 
@@ -40,7 +41,8 @@ def made(tmp_path_factory):
             family, old, pooling = CASES[name]
             folder = tiny_kinds.splade(tmp_path_factory.mktemp("sparse"), family, old=old, **pooling)
             reference = sentence_transformers.SparseEncoder(str(folder), device="cpu")
-            kept[name] = folder, reference.encode(TEXTS, convert_to_sparse_tensor=False).numpy()
+            single = reference.encode(TEXTS, convert_to_sparse_tensor=False).numpy()
+            kept[name] = folder, single, reference.double().encode(TEXTS, convert_to_sparse_tensor=False).numpy()
         return kept[name]
 
     return make
@@ -63,7 +65,7 @@ def weights(backend, spec, most):
 @pytest.mark.parametrize("case", CASES)
 def test_weights_equal_sentence_transformers(case, engine, made):
     pytest.importorskip(engine)
-    folder, wanted = made(case)
+    folder, wanted, truth = made(case)
     assert (wanted > 0).mean() > 0.05
     assert wanted.std(axis=0).mean() > 0.01
     spec = spec_of(folder)
@@ -73,6 +75,7 @@ def test_weights_equal_sentence_transformers(case, engine, made):
             found = weights(backend, spec, most)
             measured.note(KIND, case, engine, (abs(found - wanted) / np.maximum(1, wanted)).max())
             np.testing.assert_allclose(found, wanted, atol=TOLERANCE, rtol=TOLERANCE)
+            exact.check(WEIGHTS, case, engine, found, wanted, truth)
 
 
 @pytest.fixture(scope="module")
