@@ -26,13 +26,8 @@ _BEHIND_ALL = 1 << 24  # behind every slot, and exact in float32, in which OpenV
 def embed_text(builder: GraphBuilder, config: Config) -> str:
     """The state at the end of each text, projected."""
     text = tower_config(config, TEXT)
-    words = builder.lookup("text_model.embeddings.token_embedding.weight", builder.flatten(builder.input("input_ids")))
-    places = builder.gather(
-        builder.weight("text_model.embeddings.position_embedding.weight"),
-        builder.flatten(builder.input("position_ids")),
-    )
     attention = SegmentAttention(builder, _heads(text), attention_mask(builder, causal=True))
-    hidden = encode_layers(builder, text, attention, builder.add(words, places), "text_model")
+    hidden = encode_layers(builder, text, attention, embed_words(builder), "text_model")
     states = builder.gather(hidden, _end_of_text(builder, text.get("eos_token_id")))
     normed = builder.layer_norm(states, "text_model.final_layer_norm", _epsilon(text))
     return builder.linear(normed, "text_projection", bias=False)
@@ -42,7 +37,7 @@ def embed_image(builder: GraphBuilder, config: Config) -> str:
     """The state of the class token of each image, projected."""
     vision = tower_config(config, VISION)
     width, positions = int(vision["hidden_size"]), _positions(vision)
-    patches = _patches(builder, vision)
+    patches = embed_patches(builder, vision)
     shape = builder.node("Shape", [patches], end=1)
     first = builder.node("Reshape", [builder.weight("vision_model.embeddings.class_embedding"), builder.ints(1, 1, -1)])
     first = builder.node("Expand", [first, builder.node("Concat", [shape, builder.ints(1, width)], axis=0)])
@@ -76,14 +71,25 @@ def encode_layers(builder: GraphBuilder, config: Config, attention: SegmentAtten
     return hidden
 
 
-def _patches(builder: GraphBuilder, vision: Config) -> str:
+def embed_words(builder: GraphBuilder) -> str:
+    """Words and their places: `[slots, hidden]`."""
+    words = builder.lookup("text_model.embeddings.token_embedding.weight", builder.flatten(builder.input("input_ids")))
+    places = builder.gather(
+        builder.weight("text_model.embeddings.position_embedding.weight"),
+        builder.flatten(builder.input("position_ids")),
+    )
+    return builder.add(words, places)
+
+
+def embed_patches(builder: GraphBuilder, vision: Config, *, bias: bool = False) -> str:
     """`[images, patches, hidden]`: a linear layer on each patch, written as a convolution."""
     channels, patch = int(vision["num_channels"]), int(vision["patch_size"])
     pixels, _ = builder.media(PIXELS)
-    kernel = builder.weight(
-        "vision_model.embeddings.patch_embedding.weight", (int(vision["hidden_size"]), channels, patch, patch)
-    )
-    grid = builder.node("Conv", [pixels, kernel], strides=[patch, patch], kernel_shape=[patch, patch])
+    name, width = "vision_model.embeddings.patch_embedding", int(vision["hidden_size"])
+    inputs = [pixels, builder.weight(f"{name}.weight", (width, channels, patch, patch))]
+    if bias:
+        inputs.append(builder.weight(f"{name}.bias", (width,)))
+    grid = builder.node("Conv", inputs, strides=[patch, patch], kernel_shape=[patch, patch])
     flat = builder.node("Reshape", [grid, builder.ints(0, 0, -1)])
     return builder.node("Transpose", [flat], perm=[0, 2, 1])
 

@@ -41,6 +41,7 @@ _ARCHITECTURES: dict[str, str] = {
 _JOINT: dict[str, str] = {
     "clap": f"{_PACKAGE}.clap:CLAP",
     "clip": f"{_PACKAGE}.clip:CLIP",
+    "siglip": f"{_PACKAGE}.siglip:SIGLIP",
 }
 # (model_type, field of config.json, its value) → another architecture that goes by the same model_type
 _VARIANTS: dict[tuple[str, str, str], str] = {

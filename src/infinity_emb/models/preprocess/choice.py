@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from infinity_emb.models.preprocess.filled import FilledPreprocessor
 from infinity_emb.models.preprocess.judge import JudgePreprocessor
 from infinity_emb.models.preprocess.late import LatePreprocessor
 from infinity_emb.models.preprocess.static import StaticPreprocessor
@@ -25,4 +26,6 @@ def make_preprocessor(spec: ModelSpec) -> TextPreprocessor:
         return LatePreprocessor(spec, spec.late)
     if spec.static is not None:
         return StaticPreprocessor(spec, spec.static)
+    if spec.filling is not None:
+        return FilledPreprocessor(spec, spec.filling)
     return TextPreprocessor(spec)

@@ -15,6 +15,17 @@ if TYPE_CHECKING:
 
 FILE, JOINT_FILE = "preprocessor_config.json", "processor_config.json"
 PIXELS = "pixel_values"
+# What the image processor of a family takes where the file is silent, as far as it is not what CLIP's takes.
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "siglip": {
+        "do_center_crop": False,
+        "size": {"height": 224, "width": 224},
+        "image_mean": [0.5] * 3,
+        "image_std": [0.5] * 3,
+    }
+}
+# Families that put a state of the whole image before those of its patches.
+_WITH_CLASS = frozenset({"clip"})
 
 
 def read_image(repository: Repository, folder: str, config: ConfigFile) -> MediaSpec:
@@ -30,7 +41,10 @@ def read_image(repository: Repository, folder: str, config: ConfigFile) -> Media
     shape = (vision.needed_whole("num_channels"), size, size)
     if shape[0] != 3:
         raise vision.error("num_channels", f"{shape[0]} is not supported. Supported: 3.")
-    return MediaSpec(Modality.IMAGE, (size // patch) ** 2 + 1, {PIXELS: shape}, read_options(repository, folder).data)
+    model_type = config.text("model_type") or ""
+    stated = {name: value for name, value in read_options(repository, folder).data.items() if value is not None}
+    positions = (size // patch) ** 2 + (model_type in _WITH_CLASS)
+    return MediaSpec(Modality.IMAGE, positions, {PIXELS: shape}, _OPTIONS.get(model_type, {}) | stated)
 
 
 def read_options(repository: Repository, folder: str, section: str = "image_processor") -> ConfigFile:

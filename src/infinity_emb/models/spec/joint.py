@@ -1,4 +1,4 @@
-"""Reads models that put texts and images, or texts and sounds, into one space: CLIP, CLAP and their kind."""
+"""Reads models that put texts and images, or texts and sounds, into one space: CLIP, SigLIP, CLAP and their kind."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from infinity_emb.errors import CheckpointError
+from infinity_emb.models.spec import siglip
 from infinity_emb.models.spec.family import CROSS_ENCODER, Prompts, read_prompts
 from infinity_emb.models.spec.image import read_image
-from infinity_emb.models.spec.model import Activation, ModelSpec, NormalizeSpec
+from infinity_emb.models.spec.model import Activation, Filling, ModelSpec, NormalizeSpec
 from infinity_emb.models.spec.modules import FILE as MODULES_FILE
 from infinity_emb.models.spec.modules import Chain
 from infinity_emb.models.spec.parts import Parts, make_spec
@@ -28,17 +29,24 @@ class _Family(NamedTuple):
 
     Attributes:
         media: What it reads beside text.
-        width: Field of config.json with the length of a vector, and its value where the file is silent.
+        width: The length of a vector.
+        filling: What texts are filled up with.
     """
 
     media: Callable[[Repository, str, ConfigFile], MediaSpec]
-    width: tuple[str, int]
+    width: Callable[[ConfigFile], int]
+    filling: Callable[[Parts], Filling | None] = lambda _: None
+
+
+def _projected(config: ConfigFile) -> int:
+    return config.whole("projection_dim") or 512
 
 
 # model_type → how it is read
 FAMILIES: dict[str, _Family] = {
-    "clap": _Family(read_sounds, ("projection_dim", 512)),
-    "clip": _Family(read_image, ("projection_dim", 512)),
+    "clap": _Family(read_sounds, _projected),
+    "clip": _Family(read_image, _projected),
+    "siglip": _Family(read_image, siglip.read_width, siglip.read_filling),
 }
 _KINDS = frozenset({"Transformer", "CLIPModel", "Normalize"})
 
@@ -73,15 +81,15 @@ def read_joint(parts: Parts, task: Task | None) -> ModelSpec:
             )
     family = FAMILIES[transformer.model_type]
     media = family.media(parts.repository, parts.folder, transformer.config)
-    field, default = family.width
-    width = transformer.config.whole(field) or default
+    width = family.width(transformer.config)
     own = parts.entries is not None and parts.family != CROSS_ENCODER
     prompts = read_prompts(parts.saved) if own else Prompts({}, None)
     spec = make_spec(
         parts, Scorer(Task.EMBED, (), Activation.IDENTITY), Chain(width, width, (NormalizeSpec(),)), prompts
     )
     note = f"reads text and {media.modality.value} into one space of unit vectors"
-    return replace(spec, hidden_size=width, media=(media,), notes=(*spec.notes, note))
+    filling = family.filling(parts)
+    return replace(spec, hidden_size=width, media=(media,), filling=filling, notes=(*spec.notes, note))
 
 
 def media_view(spec: ModelSpec, modality: Modality) -> ModelSpec:

@@ -25,7 +25,19 @@ OFFSET_POSITIONS = frozenset(
 )
 # Learned positions from 0: a longer input would read past the table.
 PLAIN_POSITIONS = frozenset(
-    {"albert", "bert", "clip", "convbert", "distilbert", "electra", "ernie", "gpt2", "mobilebert", "nystromformer"}
+    {
+        "albert",
+        "bert",
+        "clip",
+        "convbert",
+        "distilbert",
+        "electra",
+        "ernie",
+        "gpt2",
+        "mobilebert",
+        "nystromformer",
+        "siglip",
+    }
 )
 FALLBACK_TOKENS = 512
 _NO_LIMIT = 10**9  # tokenizers write 1e30 for "none"

@@ -97,6 +97,19 @@ class NormalizeSpec:
     """Division by the L2 norm."""
 
 
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """What every text is filled up with, as the model was trained; the model sees it.
+
+    Attributes:
+        length: Up to so many tokens.
+        token_id: The padding token.
+    """
+
+    length: int
+    token_id: int
+
+
 ModuleSpec: TypeAlias = "PoolingSpec | DenseSpec | LayerNormSpec | NormalizeSpec"
 
 
@@ -130,6 +143,7 @@ class ModelSpec:
         late: How a late interaction model reads queries and documents, else None.
         media: What it reads beside text, into the same space.
         reads: What this view of the checkpoint reads.
+        filling: What every text is filled up with, else None.
         static: How texts become rows of a table of token vectors, else None.
         heads: What it gives beside the dense vector from the same token states, else None.
         notes: Facts worth showing at start-up, such as a guessed pooling.
@@ -163,6 +177,7 @@ class ModelSpec:
     reads: Modality = Modality.TEXT
     static: StaticSpec | None = None
     heads: HeadsSpec | None = None
+    filling: Filling | None = None
     notes: tuple[str, ...] = ()
     withheld: str = ""
 

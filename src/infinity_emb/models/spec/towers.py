@@ -8,6 +8,14 @@ TEXT, VISION, AUDIO = "text_config", "vision_config", "audio_config"
 
 # What transformers takes where a file is silent; files are often written without what is not special about them.
 _CLIP = {"hidden_act": "quick_gelu", "layer_norm_eps": 1e-5, "num_hidden_layers": 12}
+_SIGLIP = {
+    "hidden_act": "gelu_pytorch_tanh",
+    "layer_norm_eps": 1e-6,
+    "hidden_size": 768,
+    "intermediate_size": 3072,
+    "num_hidden_layers": 12,
+    "num_attention_heads": 12,
+}
 _DEFAULTS: dict[tuple[str, str], dict[str, Any]] = {
     ("clip", TEXT): _CLIP
     | {
@@ -27,6 +35,8 @@ _DEFAULTS: dict[tuple[str, str], dict[str, Any]] = {
         "image_size": 224,
         "patch_size": 32,
     },
+    ("siglip", TEXT): _SIGLIP | {"vocab_size": 32000, "max_position_embeddings": 64},
+    ("siglip", VISION): _SIGLIP | {"num_channels": 3, "image_size": 224, "patch_size": 16, "vision_use_head": True},
     ("clap", TEXT): {
         "vocab_size": 50265,
         "hidden_size": 768,
