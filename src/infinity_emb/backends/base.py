@@ -11,8 +11,8 @@ segment_ids         int64      [rows, width]         a number above 0 for each t
 position_ids        int64      [rows, width]         0, 1, … within each text; 0 in padding slots
 key_segment_ids     int64      [rows, width]         segment_ids, but -1 where a token is seen by none
 token_type_ids      int64      [rows, width]         as the tokenizer says; 0 in padding slots
-pool_weights        float32    [segments, slots]     1 where a token counts for the mean (slots = rows·width)
-position_weights    float32    [segments, slots]     1, 2, … along each text, else 0 (weighted mean)
+pool_weights        float32    [segments, columns]   1 where a token counts for the mean (slots = rows·width)
+position_weights    float32    [segments, columns]   1, 2, … along each text, else 0 (weighted mean)
 first_index         int64      [segments]            slot of the first token of each text
 last_index          int64      [segments]            slot of the last token of each text
 token_index         int64      [segments, longest]   slots of each text's tokens; the last one repeated
@@ -25,7 +25,9 @@ Arrays it gives back: `embedding` float32 `[segments, dim]`, with `norm` `[segme
 before it was divided by it) where the model ends in Normalize; or `logits` float32 `[segments, labels]`.
 Other kinds of models give `tokens` float32 `[slots, dim]`, a vector a slot, or `sparse` float32 `[rows, vocabulary]`
 from rows of one text each.
-`segments` may be padded up by the collator (`Layout.segment_steps`); the caller drops those rows.
+`segments` may be padded up by the collator (`Layout.segment_steps`); the caller drops those rows. `columns` is `slots`
+padded up (`pooled_columns`): a library that keeps something for each shape it has met (OpenVINO 0.6 MB for this product
+alone) meets few of them.
 """
 
 from __future__ import annotations
@@ -68,7 +70,7 @@ class Layout:
     widths: tuple[int, ...]
     batch_tokens: int
     segments_per_row: int | None = None
-    segment_steps: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+    segment_steps: tuple[int, ...] = (1, 8, 32, 128, 512)
     max_rows: int | None = None
 
 

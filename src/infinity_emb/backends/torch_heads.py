@@ -104,7 +104,7 @@ class _Pooling:
             return hidden[arrays["last_index"]]
         if mode is PoolingMode.MAX:
             return hidden[arrays["token_index"]].amax(dim=1)
-        weights = self._weights(arrays)
+        weights = self._weights(arrays)[:, : len(hidden)]
         if mode is PoolingMode.WEIGHTED_MEAN:
             weights = weights * (arrays["position_ids"].reshape(1, -1) + 1)
         count = weights.sum(dim=1, keepdim=True).clamp(min=1e-9)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from infinity_emb.scheduler.batch import Batch
 
 
+FEWEST_COLUMNS = 64
 NOBODY = -1  # the segment of a token that is seen by none
 
 
@@ -91,13 +92,18 @@ class Collator:
     ) -> NDArray[np.float32]:
         """`pool_weights` or `position_weights`; tokens of a prompt that pooling leaves out weigh nothing."""
         count = len(batch.entries)
-        weights = np.zeros((self._segments(count), batch.rows * batch.width), np.float32)
+        weights = np.zeros((self._segments(count), pooled_columns(batch.rows * batch.width)), np.float32)
         prompts = np.array([request.items[position].prompt_tokens for request, position in batch.entries])
         value = (positions >= np.repeat(prompts, lengths)).astype(np.float32)
         if name == "position_weights":
             value *= positions + 1
         weights[np.repeat(np.arange(count), lengths), slots] = value
         return weights
+
+
+def pooled_columns(slots: int) -> int:
+    """Columns of the weights that pool so many slots: the next power of two, for the sake of few shapes."""
+    return max(FEWEST_COLUMNS, 1 << (slots - 1).bit_length())
 
 
 def _spread(values: NDArray[np.int64], slots: NDArray[np.int64], shape: tuple[int, int]) -> NDArray[np.int64]:

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from infinity_emb.backends.base import Layout
 from infinity_emb.models.features import Features
 from infinity_emb.scheduler.batcher import Batcher
-from infinity_emb.scheduler.collate import Collator
+from infinity_emb.scheduler.collate import Collator, pooled_columns
 from infinity_emb.scheduler.request import Request
 from infinity_emb.types import Priority
 from stub_backends import CountingFuture, request_of
@@ -44,7 +45,7 @@ def test_the_number_of_segments_is_padded_up_to_a_step():
     assert arrays["first_index"].tolist() == [0, 3, 8, 0]
     assert arrays["last_index"].tolist() == [2, 4, 11, 0]
     assert arrays["token_index"].tolist() == [[0, 1, 2, 2], [3, 4, 4, 4], [8, 9, 10, 11], [0, 0, 0, 0]]
-    assert arrays["pool_weights"].shape == (4, 16)
+    assert arrays["pool_weights"].shape == (4, 64)
     assert not arrays["pool_weights"][3].any()
 
 
@@ -54,16 +55,28 @@ def test_more_segments_than_the_last_step_are_not_padded():
 
 def test_weights_mark_the_tokens_of_their_own_text():
     arrays = collated(request_of([5, 6, 7], [8, 9]))
-    assert arrays["pool_weights"][:2].tolist() == [[1, 1, 1, 0, 0, 0, 0, 0], [0, 0, 0, 1, 1, 0, 0, 0]]
-    assert arrays["position_weights"][:2].tolist() == [[1, 2, 3, 0, 0, 0, 0, 0], [0, 0, 0, 1, 2, 0, 0, 0]]
+    assert arrays["pool_weights"][:2, :8].tolist() == [[1, 1, 1, 0, 0, 0, 0, 0], [0, 0, 0, 1, 1, 0, 0, 0]]
+    assert arrays["position_weights"][:2, :8].tolist() == [[1, 2, 3, 0, 0, 0, 0, 0], [0, 0, 0, 1, 2, 0, 0, 0]]
+
+
+@pytest.mark.parametrize(("slots", "columns"), [(1, 64), (64, 64), (65, 128), (512, 512), (520, 1024)])
+def test_batches_of_many_sizes_are_pooled_by_weights_of_few(slots, columns):
+    assert pooled_columns(slots) == columns
+
+
+def test_columns_beyond_the_slots_weigh_nothing():
+    arrays = collated(request_of([5, 6, 7], [8, 9]))
+    assert arrays["pool_weights"].shape == arrays["position_weights"].shape == (4, 64)
+    assert not arrays["pool_weights"][:, 8:].any()
+    assert not arrays["position_weights"][:, 8:].any()
 
 
 def test_tokens_of_a_prompt_that_pooling_leaves_out_weigh_nothing():
     items = [Features(np.array([5, 6, 7]), prompt_tokens=2), Features(np.array([8, 9]))]
     request = Request(items, CountingFuture(), None, Priority.INTERACTIVE)
     arrays = collated(request)
-    assert arrays["pool_weights"][:2].tolist() == [[0, 0, 1, 0, 0, 0, 0, 0], [0, 0, 0, 1, 1, 0, 0, 0]]
-    assert arrays["position_weights"][0].tolist() == [0, 0, 3, 0, 0, 0, 0, 0]
+    assert arrays["pool_weights"][:2, :8].tolist() == [[0, 0, 1, 0, 0, 0, 0, 0], [0, 0, 0, 1, 1, 0, 0, 0]]
+    assert arrays["position_weights"][0, :8].tolist() == [0, 0, 3, 0, 0, 0, 0, 0]
 
 
 def test_token_types_of_pairs_and_plain_texts_mix():

@@ -119,9 +119,18 @@ def last_real_token(builder: GraphBuilder, padding_id: int | None) -> str:
 def _sums(builder: GraphBuilder, value: str, weights: str) -> tuple[str, str]:
     """Weighted sum over each segment's tokens, and the sum of the weights."""
     factors = builder.input(weights)
-    total = builder.node("MatMul", [factors, value])
+    total = builder.node("MatMul", [factors, _padded(builder, value, factors)])
     count = builder.node("ReduceSum", [factors, builder.ints(1)], keepdims=1)
     return total, builder.node("Max", [count, builder.number(1e-9)])
+
+
+def _padded(builder: GraphBuilder, value: str, factors: str) -> str:
+    """Rows of zeros behind `[slots, width]`, up to the columns of the weights; see `base` on why there are more."""
+    columns = builder.gather(builder.node("Shape", [factors]), builder.ints(1))
+    slots = builder.gather(builder.node("Shape", [value]), builder.ints(0))
+    missing = builder.node("Sub", [columns, slots])
+    ends = builder.node("Concat", [builder.ints(0, 0), missing, builder.ints(0)], axis=0)
+    return builder.node("Pad", [value, ends])
 
 
 def _dense(builder: GraphBuilder, module: DenseSpec, value: str) -> str:

@@ -63,7 +63,12 @@ class Noisy(Backend):
         noise = self._chance.normal(size=outputs["embedding"].shape)
         noise *= NOISE[self.dtype] / np.linalg.norm(noise, axis=1, keepdims=True)
         made = outputs["embedding"] + noise.astype(np.float32)
-        return _Done({"embedding": made / np.linalg.norm(made, axis=1, keepdims=True), "norm": outputs["norm"]})
+        return _Done(
+            {
+                "embedding": made / np.maximum(np.linalg.norm(made, axis=1, keepdims=True), 1e-12),
+                "norm": outputs["norm"],
+            }
+        )
 
     def close(self):
         type(self).loaded.append("closed")
