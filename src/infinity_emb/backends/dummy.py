@@ -54,11 +54,13 @@ class DummyBackend(Backend):
         middle = ids[(first + last) // 2] + 31 * ids[np.maximum(last - 1, first)]
         # never 0, which would be a vector of zeros
         seeds = ((middle + (last - first) * 7919) * _PRIME % 65521 + 1).astype(np.float32) / 65522.0
-        values = np.sin(seeds[:, None] * self._frequencies)
+        values = seeds[:, None] * self._frequencies
+        np.sin(values, out=values)
         if not self._embeds:
             return _Done({"logits": values})
-        norm = np.linalg.norm(values, axis=1, keepdims=True)
-        return _Done({"embedding": values / np.maximum(norm, 1e-12), "norm": norm})
+        norm = np.sqrt(np.add.reduce(values * values, axis=1, keepdims=True))
+        values /= np.maximum(norm, 1e-12)
+        return _Done({"embedding": values, "norm": norm})
 
     def close(self) -> None:
         pass

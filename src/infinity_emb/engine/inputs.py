@@ -35,7 +35,10 @@ def check_list(inputs: Sequence[Any], limit: int) -> None:
 
 def is_small(inputs: Sequence[Any]) -> bool:
     """Whether texts are tokenized faster here than in another thread."""
-    return len(inputs) <= INLINE_ITEMS and sum(map(_size, inputs)) <= INLINE_CHARACTERS
+    if len(inputs) > INLINE_ITEMS:
+        return False
+    size = len if set(map(type, inputs)) == {str} else _size
+    return sum(map(size, inputs)) <= INLINE_CHARACTERS
 
 
 def _size(item: Any) -> int:

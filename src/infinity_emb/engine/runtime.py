@@ -151,8 +151,7 @@ class ModelRuntime:
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()
-        priority = self._priority(items, call)
-        request = Request(items, future, loop, priority, call.deadline_s, owner=call.owner, wanted=wanted)
+        request = self._request(items, future, loop, call, wanted)
         tokens = request.waiting_tokens
         self._dispatcher.submit(request, wake=False)
         if self._waking is not loop:
@@ -173,7 +172,7 @@ class ModelRuntime:
     def compute_blocking(self, items: Sequence[Features], call: Call) -> Arrays:
         """As `compute`, for a thread without an event loop."""
         future: Future[None] = Future()
-        request = Request(items, future, None, self._priority(items, call), call.deadline_s, owner=call.owner)
+        request = self._request(items, future, None, call)
         self._dispatcher.submit(request)
         try:
             future.result()
@@ -212,12 +211,17 @@ class ModelRuntime:
         self._backends[number] = renew(number)
         return Runner(self._backends[number])
 
-    def _priority(self, items: Sequence[Features], call: Call) -> Priority:
+    def _request(
+        self,
+        items: Sequence[Features],
+        future: asyncio.Future[None] | Future[None],
+        loop: asyncio.AbstractEventLoop | None,
+        call: Call,
+        wanted: frozenset[str] | None = None,
+    ) -> Request:
+        request = Request(items, future, loop, Priority.INTERACTIVE, call.deadline_s, owner=call.owner, wanted=wanted)
         if call.priority is not None:
-            return call.priority
-        tokens = 0
-        for item in items:
-            tokens += len(item.token_ids)
-            if tokens > self._interactive_tokens:
-                return Priority.BULK
-        return Priority.INTERACTIVE
+            request.priority = call.priority
+        elif request.waiting_tokens > self._interactive_tokens:
+            request.priority = Priority.BULK
+        return request

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def usage_of(features: Sequence[Features]) -> Usage:
     """Tokens that the model sees, and the positions of what was cut."""
     return Usage(
-        prompt_tokens=sum(0 if item.empty else item.cost for item in features),
-        truncated=tuple(index for index, item in enumerate(features) if item.truncated),
+        prompt_tokens=sum([len(item.token_ids) for item in features if not item.empty]),
+        truncated=tuple([index for index, item in enumerate(features) if item.truncated]),
     )
 
 

@@ -60,19 +60,19 @@ class DummyPreprocessor:
         prompt = self.resolve_prompt(options)
         if prompt:
             inputs = [prompt + item if isinstance(item, str) else item for item in inputs]
-        return [self._features(item, index, options) for index, item in enumerate(inputs)]
+        return _features(inputs, options)
 
     def pairs(
         self, query: str, documents: Sequence[str], options: TextOptions = DEFAULT_TEXT_OPTIONS
     ) -> list[Features]:
         """Features of one query with each document."""
-        return [self._features(f"{query}\0{text}", index, options) for index, text in enumerate(documents)]
+        return _features([f"{query}\0{text}" for text in documents], options)
 
     def text_pairs(
         self, pairs: Sequence[tuple[str, str]], options: TextOptions = DEFAULT_TEXT_OPTIONS
     ) -> list[Features]:
         """Features of unrelated pairs."""
-        return [self._features(f"{first}\0{second}", index, options) for index, (first, second) in enumerate(pairs)]
+        return _features([f"{first}\0{second}" for first, second in pairs], options)
 
     def resolve_prompt(self, options: TextOptions) -> str:
         """The text put before each input."""
@@ -96,15 +96,29 @@ class DummyPreprocessor:
             for item in ids
         ]
 
-    def _features(self, item: TextInput, index: int, options: TextOptions) -> Features:
-        try:
-            data = b"\0" + item.encode() if isinstance(item, str) else bytes(item)
-        except UnicodeEncodeError as error:
-            raise InvalidInputError(f"Item {index} holds half a character (a lone surrogate).") from error
-        except ValueError as error:
-            raise InvalidInputError(f"Item {index} has a token id outside 0..255.") from error
-        limit = min(options.max_length or DUMMY_MAX_LENGTH, DUMMY_MAX_LENGTH)
-        if len(data) > limit and not options.truncate:
-            raise InvalidInputError(f"Item {index} has {len(data)} tokens, at most {limit} are allowed.")
-        ids = np.frombuffer(data[:limit] or b"\0", np.uint8).astype(np.int64)
-        return Features(ids, truncated=len(data) > limit)
+
+def _features(inputs: Sequence[TextInput], options: TextOptions) -> list[Features]:
+    """Features of whole inputs; their token ids are pieces of one array."""
+    limit = min(options.max_length or DUMMY_MAX_LENGTH, DUMMY_MAX_LENGTH)
+    read = [_bytes_of(item, index) for index, item in enumerate(inputs)]
+    lengths = [len(data) for data in read]
+    if max(lengths, default=0) > limit and not options.truncate:
+        index = next(index for index, length in enumerate(lengths) if length > limit)
+        raise InvalidInputError(f"Item {index} has {lengths[index]} tokens, at most {limit} are allowed.")
+    kept = [data[:limit] or b"\0" for data in read]
+    ids = np.frombuffer(b"".join(kept), np.uint8).astype(np.int64)
+    features = []
+    end = 0
+    for data, length in zip(kept, lengths, strict=True):
+        start, end = end, end + len(data)
+        features.append(Features(ids[start:end], truncated=length > limit))
+    return features
+
+
+def _bytes_of(item: TextInput, index: int) -> bytes:
+    try:
+        return b"\0" + item.encode() if isinstance(item, str) else bytes(item)
+    except UnicodeEncodeError as error:
+        raise InvalidInputError(f"Item {index} holds half a character (a lone surrogate).") from error
+    except ValueError as error:
+        raise InvalidInputError(f"Item {index} has a token id outside 0..255.") from error

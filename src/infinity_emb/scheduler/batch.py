@@ -44,7 +44,7 @@ class Batch:
         self.full = full
         self.due = False
         self.before: tuple[float, bool] | None = None
-        self.tokens = sum(request.costs[index] for request, index in entries)
+        self.tokens = sum([request.costs[index] for request, index in entries])
 
     @property
     def abandoned(self) -> bool:
@@ -71,6 +71,9 @@ class Batch:
 
     def groups(self) -> Iterator[tuple[Request, list[int], list[int]]]:
         """`(request, positions in the request, rows in the output)`, each request once."""
+        requests, positions = zip(*self.entries, strict=True)
+        if requests.count(requests[0]) == len(requests):  # one request: the usual batch of bulk
+            return iter(((requests[0], list(positions), list(range(len(requests)))),))
         found: dict[int, tuple[Request, list[int], list[int]]] = {}
         for row, (request, index) in enumerate(self.entries):
             group = found.get(id(request))

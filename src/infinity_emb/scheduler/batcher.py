@@ -169,35 +169,35 @@ class Batcher:
     def _survey(self, line: Line) -> tuple[int, int]:
         """Longest text and total tokens among those that would fill a batch."""
         longest = total = items = 0
-        head = 0
+        most_tokens, most_items = self._layout.batch_tokens, self._max_items
         for request in line:
-            for position in request.pending:
-                cost = request.costs[position]
-                if not head:
-                    head = cost
-                    if self._layout.segments_per_row is not None:
-                        return fitting_width(self._layout, head), head  # longer ones wait for a batch of their own
+            costs = request.costs
+            if len(request.pending) < len(costs):
+                costs = [costs[position] for position in request.pending]
+            if self._layout.segments_per_row is not None:
+                return fitting_width(self._layout, costs[0]), costs[0]  # longer ones wait for a batch of their own
+            if total + request.waiting_tokens - costs[-1] < most_tokens and items + len(costs) <= most_items:
+                longest = max(longest, *costs)
+                total += request.waiting_tokens
+                items += len(costs)
+                if total >= most_tokens or items >= most_items:
+                    return longest, total
+                continue
+            for cost in costs:
                 longest = max(longest, cost)
                 total += cost
                 items += 1
-                if total >= self._layout.batch_tokens or items >= self._max_items:
+                if total >= most_tokens or items >= most_items:
                     return longest, total
         return longest, total
 
     def _fill(self, request: Request, packer: Packer, entries: list[tuple[Request, int]]) -> int:
         """Move items of one request into the batch; returns how many were passed over."""
-        passed: list[int] = []
-        pending = request.pending
-        narrow = packer.width // 2 if self._layout.segments_per_row is not None else 0
-        while pending and not packer.full and len(passed) <= LOOKAHEAD_ITEMS:
-            position = pending.popleft()
-            cost = request.costs[position]
-            if narrow * packer.items <= cost * packer.items and cost <= packer.width and packer.place(cost):
-                entries.append((request, position))
-                request.waiting_tokens -= cost
-                self.waiting_tokens -= cost
-                self.waiting_items -= 1
-            else:
-                passed.append(position)
-        pending.extendleft(reversed(passed))
-        return len(passed)
+        placed, passed = packer.fill(request.pending, request.costs, LOOKAHEAD_ITEMS)
+        costs = request.costs
+        tokens = sum([costs[position] for position in placed]) if request.pending else request.waiting_tokens
+        entries += [(request, position) for position in placed]
+        request.waiting_tokens -= tokens
+        self.waiting_tokens -= tokens
+        self.waiting_items -= len(placed)
+        return passed

@@ -39,9 +39,11 @@ class Collator:
         """Texts in rows of token slots."""
         lengths = np.array([len(item.token_ids) for item in features])
         starts = np.array(batch.starts)
-        text_offsets = np.cumsum(lengths) - lengths
-        positions = np.arange(int(lengths.sum())) - np.repeat(text_offsets, lengths)
-        slots = np.repeat(starts, lengths) + positions
+        ends = lengths.cumsum()
+        steps = np.arange(int(ends[-1]))
+        positions = steps - (ends - lengths).repeat(lengths)
+        # the texts of a single row stand one behind the other, beginning at its first slot
+        slots = steps if batch.rows == 1 else positions + starts.repeat(lengths)
         shape = (batch.rows, batch.width)
         arrays: Arrays = {}
         for name in self._inputs:

@@ -5,26 +5,23 @@ One body serves OpenAI, Infinity, Jina, Voyage and vLLM clients, because they al
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta
 
 from infinity_emb.server import kinds
 from infinity_emb.server.decode import decode_body, decoder_for
-from infinity_emb.server.embedding import embed, usage_of
+from infinity_emb.server.embedding import embed
+from infinity_emb.server.envelope import envelope, packed_envelope
 from infinity_emb.server.errors import SchemaError
 from infinity_emb.server.fields import EmbedFields, TextOrTokens
-from infinity_emb.server.identity import new_id
 from infinity_emb.server.inputs import Inputs, content_text, gathered, read_inputs, read_object
-from infinity_emb.server.response import json_response
+from infinity_emb.server.response import Response, json_response
 from infinity_emb.server.vectors import binary_response, rows
 from infinity_emb.types import Modality
 
 if TYPE_CHECKING:
-    from infinity_emb.server.embedding import Embedded
     from infinity_emb.server.request import Request
-    from infinity_emb.server.response import Response
     from infinity_emb.server.serving import Serving
     from infinity_emb.server.settings import HttpSettings
 
@@ -83,28 +80,17 @@ async def answer(request: Request, serving: Serving, body: EmbeddingBody, inputs
         headers.append((b"x-prompt-tokens", str(embedded.usage.prompt_tokens).encode()))
         compact.headers += headers
         return compact
-    written = rows(embedded.vectors, base64=embedded.form.base64)
     if body.input is None and body.inputs is not None:
-        return json_response(written, headers=headers)
-    return json_response(envelope(embedded, written), headers=headers)
+        return json_response(rows(embedded.vectors, base64=embedded.form.base64), headers=headers)
+    if embedded.form.base64:
+        return Response(packed_envelope(embedded), headers=headers)
+    return json_response(envelope(embedded), headers=headers)
 
 
 async def pooling(request: Request, serving: Serving) -> Response:
     """Pooling as vLLM has it: the vector or the matrix of each input."""
     body = decode_body(request, _DECODER)
     return await kinds.pooling(request, serving, body, read_body_inputs(body, serving.settings))
-
-
-def envelope(embedded: Embedded, written: list[Any]) -> dict[str, Any]:
-    """OpenAI's answer around vectors that are ready to be written."""
-    return {
-        "object": "list",
-        "data": [{"object": "embedding", "embedding": vector, "index": index} for index, vector in enumerate(written)],
-        "model": embedded.model,
-        "usage": usage_of(embedded.usage),
-        "id": f"infinity-{new_id()}",
-        "created": int(time.time()),
-    }
 
 
 def read_body_inputs(body: EmbeddingBody, settings: HttpSettings) -> Inputs:

@@ -10,10 +10,10 @@ from infinity_emb.errors import CapabilityError
 from infinity_emb.server import kinds
 from infinity_emb.server.decode import decode_body, decoder_for
 from infinity_emb.server.embedding import embed, fingerprint_headers, usage_headers, usage_of
+from infinity_emb.server.envelope import envelope
 from infinity_emb.server.errors import SchemaError
 from infinity_emb.server.fields import EmbedFields
 from infinity_emb.server.inputs import Inputs, read_inputs
-from infinity_emb.server.openai import envelope
 from infinity_emb.server.response import json_response
 from infinity_emb.server.vectors import rows
 from infinity_emb.types import Modality
@@ -86,7 +86,7 @@ async def multimodal(request: Request, serving: Serving) -> Response:
     body = decode_body(request, _MULTIMODAL)
     inputs = read_inputs(body.inputs, serving.settings, "inputs")  # type: ignore[arg-type]  # list is invariant
     embedded = await embed(request, serving, body, inputs)
-    answer = envelope(embedded, rows(embedded.vectors, base64=embedded.form.base64))
+    answer = envelope(embedded)
     usage = embedded.usage
     text_tokens = usage.prompt_tokens - usage.media_tokens
     answer["usage"] |= {"text_tokens": text_tokens, "image_pixels": usage.image_pixels, "video_pixels": 0}
