@@ -32,6 +32,8 @@ class _AnyCase(enum.EnumMeta):
 class _Named(str, enum.Enum, metaclass=_AnyCase):
     """A string enumeration whose members print as their value."""
 
+    __hash__ = str.__hash__  # equal strings have equal hashes, and it is not a function of Python
+
     def __str__(self) -> str:
         return str(self.value)
 
@@ -127,6 +129,8 @@ class EmbeddingEncodingFormat(_Named):
 
 class Priority(enum.IntEnum):
     """Class of a request in the waiting line; lower goes first."""
+
+    __hash__ = int.__hash__  # Enum's is a function of Python
 
     INTERACTIVE = 0
     BULK = 1

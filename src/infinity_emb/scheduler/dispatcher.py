@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 
 STOPPED_RETRY_S = 5
+_FLOAT32 = np.dtype(np.float32)
 _STOPPING = "The engine is stopping and takes no new work."
 
 
@@ -291,7 +292,7 @@ def _store(request: Request, outputs: Arrays, positions: list[int], rows: list[i
         place = request.results.get(name)
         if place is None:
             # an array of objects holds one array for each text, see `scheduler.ragged`
-            dtype = array.dtype if array.dtype == object else np.dtype(np.float32)
+            dtype = array.dtype if array.dtype.kind == "O" else _FLOAT32
             if len(rows) == len(request.items) == rows[-1] - rows[0] + 1:  # all of it, in order; a library owns `array`
                 request.results[name] = np.array(array[rows[0] : rows[-1] + 1], dtype, order="C")
                 continue

@@ -23,13 +23,13 @@ async def read_body(request: Request, settings: HttpSettings) -> bytes:
         InvalidInputError: The next piece did not come in time, or the encoding is broken.
     """
     limit_bytes = settings.max_body_bytes
-    declared = request.headers.get(b"content-length", b"0")
-    if declared.isdigit() and int(declared) > limit_bytes:
-        raise too_large(limit_bytes)
     exchange = request.exchange
     if exchange is not None and exchange.complete:
         body = exchange.take()
     else:
+        declared = request.headers.get(b"content-length", b"0")
+        if declared.isdigit() and int(declared) > limit_bytes:
+            raise too_large(limit_bytes)
         body = await _read_pieces(request, settings)
     if len(body) > limit_bytes:
         raise too_large(limit_bytes)

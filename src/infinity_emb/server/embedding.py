@@ -50,7 +50,8 @@ class Embedded(NamedTuple):
     @property
     def headers(self) -> Headers:
         """What every answer with vectors carries."""
-        return [*usage_headers(self.usage), *fingerprint_headers(self.engine)]
+        headers = fingerprint_headers(self.engine)
+        return usage_headers(self.usage) + headers if self.usage.truncated else headers
 
 
 async def embed(request: Request, serving: Serving, fields: EmbedFields, inputs: Inputs) -> Embedded:

@@ -66,17 +66,19 @@ class Guard:
         self._reason: InfinityError | None = None
 
     def __enter__(self) -> None:
-        loop = asyncio.get_running_loop()
-        self._task = asyncio.current_task()
         self._in_flight.add(self)
         exchange = self._request.exchange
         if exchange is not None:
+            self._task = exchange.task
             exchange.watch(self._leave)
         else:
-            self._watch_timer = loop.call_later(WATCH_AFTER_S, self._start_watching)
+            self._task = asyncio.current_task()
+            self._watch_timer = asyncio.get_running_loop().call_later(WATCH_AFTER_S, self._start_watching)
         deadline_s = self._request.deadline_s
         if deadline_s is not None:
-            self._deadline = loop.call_later(max(0.0, deadline_s - time.monotonic()), self._expire)
+            self._deadline = asyncio.get_running_loop().call_later(
+                max(0.0, deadline_s - time.monotonic()), self._expire
+            )
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         self._in_flight.remove(self)

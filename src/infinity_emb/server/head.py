@@ -20,9 +20,10 @@ def head_of(response: Response, common: list[tuple[bytes, bytes]], *, keep_alive
         ValueError: A header holds a control character, which would let it become two; this is a bug.
     """
     parts = [_status_line(response.status)]
-    for name, value in response.headers:
-        if _FORBIDDEN.search(value):
-            raise ValueError(f"the header {name!r} holds a control character; this is a bug.")
+    headers = response.headers
+    if _FORBIDDEN.search(b"\t".join([value for _, value in headers])):
+        raise ValueError(f"one of the headers {headers!r} holds a control character; this is a bug.")
+    for name, value in headers:
         parts += (name, b": ", value, b"\r\n")
     for name, value in common:
         parts += (name, b": ", value, b"\r\n")

@@ -67,7 +67,8 @@ class Request:
     def __init__(self, scope: Scope, receive: Receive, exchange: Exchange | None = None) -> None:
         self.method: str = scope["method"]
         self.path: str = scope["path"]
-        self.headers: dict[bytes, bytes] = dict(scope["headers"])
+        headers = scope["headers"]
+        self.headers: dict[bytes, bytes] = headers if exchange is not None else dict(headers)
         self.receive = receive
         self.exchange = exchange
         self.request_id = _given_id(self.headers.get(b"x-request-id")) or _IDS.next()

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from infinity_emb.server.request import Request
     from infinity_emb.types import EmbedResult
 
+_FLOAT32 = np.dtype("<f4")
 _NPY = b"application/x-npy"
 _RAW = b"application/octet-stream"
 _ARROW = b"application/vnd.apache.arrow.stream"
@@ -31,7 +32,7 @@ def finished(result: EmbedResult, dtype: EmbeddingDtype, engine: AsyncEmbeddingE
     vectors = result.vectors
     if dtype is not EmbeddingDtype.FLOAT32:
         return np.ascontiguousarray(engine.quantize(vectors, dtype))
-    return np.ascontiguousarray(vectors, dtype="<f4")
+    return np.ascontiguousarray(vectors, _FLOAT32)
 
 
 def rows(vectors: NDArray[Any], *, base64: bool) -> list[Any]:
