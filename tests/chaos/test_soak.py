@@ -6,10 +6,11 @@ import asyncio
 import sys
 
 from numbers_held import held_by
-from work import CLIENTS, work
+from work import CLIENTS, LONG_S, work
 
-# Of a process this small one step of the allocator is more than 2 %; a leak passes this within minutes.
-ALLOCATOR_SLACK_BYTES = 8 * 1024 * 1024
+# A short run's first part has not met every shape of batch, each of which the library keeps something for; a leak
+# passes this within minutes.
+SHORT_RUN_SLACK_BYTES = 8 * 1024 * 1024
 
 
 def test_memory_stays_where_it_was(serve_faulty, chaos_s):
@@ -18,7 +19,7 @@ def test_memory_stays_where_it_was(serve_faulty, chaos_s):
         first_s = min(60.0, chaos_s / 3)
         asyncio.run(work(server.url, first_s, seed=1))
         before = held_by(server.process.pid)
-        rest_s = chaos_s / 3 if chaos_s < 300 else chaos_s
+        rest_s = chaos_s / 3 if chaos_s < LONG_S else chaos_s
         answered, statuses = asyncio.run(work(server.url, rest_s, seed=2))
         after = held_by(server.process.pid)
         grown = after.resident_bytes / before.resident_bytes - 1
@@ -28,6 +29,6 @@ def test_memory_stays_where_it_was(serve_faulty, chaos_s):
         )
         assert statuses == {200}
         assert answered > CLIENTS
-        assert after.resident_bytes < before.resident_bytes * 1.02 + ALLOCATOR_SLACK_BYTES
+        assert after.resident_bytes < before.resident_bytes * 1.02 + (SHORT_RUN_SLACK_BYTES if chaos_s < LONG_S else 0)
         assert after.files <= before.files + CLIENTS  # open connections may differ
         assert server.stop() == 0
