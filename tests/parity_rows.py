@@ -11,7 +11,17 @@ from forward import REAL_BACKENDS
 GRAPH_BACKENDS = ("openvino", "onnxruntime")
 COLUMNS = (*REAL_BACKENDS, measured.REFERENCE)  # the last one only for rows that are compared with float64
 # Test modules that measure, without `test_`.
-MODULES = ("architectures", "graphs", "kinds_heads", "kinds_judge", "kinds_late", "kinds_sparse", "minilm", "static")
+MODULES = (
+    "adapters",
+    "architectures",
+    "graphs",
+    "kinds_heads",
+    "kinds_judge",
+    "kinds_late",
+    "kinds_sparse",
+    "minilm",
+    "static",
+)
 # Those that cannot be looked into without the reference libraries.
 CLOSED_MODULES = ("joint", "siglip", "sounds")
 
@@ -58,6 +68,10 @@ def declared() -> list[Row]:
         *(Row(sparse.KIND, name, case[0]) for name, case in sparse.CASES.items()),
         *(Row(sparse.WEIGHTS, name, case[0], COLUMNS) for name, case in sparse.CASES.items()),
         *(Row(late.KIND, name, case[0]) for name, case in late.CASES.items()),
+        *(
+            Row(suite["adapters"].KIND, name, "xlm-roberta", GRAPH_BACKENDS)
+            for name in suite["adapters"].NAMES.values()
+        ),
         *(Row(suite["kinds_heads"].KIND, name, "xlm-roberta") for name in suite["kinds_heads"].CASES),
         *(Row(measured.JOINT, name, "clip") for name in ("pictures", "texts")),
         *(Row(measured.JOINT, f"{name} of SigLIP", "siglip") for name in ("pictures", "texts")),

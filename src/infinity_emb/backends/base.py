@@ -11,6 +11,7 @@ segment_ids         int64      [rows, width]         a number above 0 for each t
 position_ids        int64      [rows, width]         0, 1, … within each text; 0 in padding slots
 key_segment_ids     int64      [rows, width]         segment_ids, but -1 where a token is seen by none
 token_type_ids      int64      [rows, width]         as the tokenizer says; 0 in padding slots
+adapter_ids         int64      [rows, width]         number of the text's adapter from 1 on, 0 for none
 pool_weights        float32    [segments, columns]   1 where a token counts for the mean (slots = rows·width)
 position_weights    float32    [segments, columns]   1, 2, … along each text, else 0 (weighted mean)
 first_index         int64      [segments]            slot of the first token of each text

@@ -63,6 +63,12 @@ class TorchBackend(Backend):
                 "leave --engine out, or choose openvino or onnxruntime.",
                 param="engine",
             )
+        if spec.adapters:
+            raise ConfigurationError(
+                "--engine torch computes no adapters for tasks (config.json: lora_adaptations), whose code is remote; "
+                "leave --engine out, or choose openvino or onnxruntime.",
+                param="engine",
+            )
         self.device = choose_device(torch, options)
         dtype = choose_dtype(torch, options.dtype, self.device)
         self._threads = options.threads if self.device.type == "cpu" else None

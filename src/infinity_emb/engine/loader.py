@@ -191,9 +191,9 @@ def _read(args: EngineArgs, wanted: Wanted) -> ModelSpec:
 
 
 def _suited(engine: InferenceEngine, args: EngineArgs, spec: ModelSpec) -> InferenceEngine:
-    """The engine, or for static embeddings one that computes them if nobody chose: torch has no module for a table."""
+    """The engine, or one that computes what torch has no module for, tables and adapters, if nobody chose."""
     left_open = args.engine is InferenceEngine.AUTO
-    return InferenceEngine.OPENVINO if left_open and spec.static is not None else engine
+    return InferenceEngine.OPENVINO if left_open and (spec.static is not None or spec.adapters) else engine
 
 
 def _close(backends: tuple[Backend, ...]) -> None:
@@ -269,6 +269,7 @@ def _card(args: EngineArgs, spec: ModelSpec, chosen: Chosen, fingerprint: str, l
             **({} if figures is None else figures.facts()),
             "load_s": round(load_s, 2),
             "notes": "; ".join(spec.notes),
+            **({"adapters": ", ".join(spec.adapters)} if spec.adapters else {}),
             **({"withheld": spec.withheld} if spec.withheld else {}),
         },
     )

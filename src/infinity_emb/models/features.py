@@ -21,6 +21,7 @@ class Features:
         prompt_tokens: Leading tokens that belong to the prompt (special tokens at the front included);
             0 if there is no prompt or pooling includes it.
         truncated: True if the input was cut.
+        adapter: Number of the adapter it is read with from 1 on, 0 for none.
         empty: True if the input has no tokens; one stands in for it, which does not count.
         unseen_tokens: Trailing tokens that see the others but are seen by none (a query filled up).
         arrays: What the model reads of an image or sound, by name; None for text.
@@ -33,6 +34,7 @@ class Features:
     unseen_tokens: int = 0
     arrays: dict[str, NDArray[np.float32]] | None = None
     empty: bool = False
+    adapter: int = 0
 
     @property
     def cost(self) -> int:

@@ -51,16 +51,13 @@ class Collator:
                 arrays[name] = _spread(np.concatenate([item.token_ids for item in features]), slots, shape)
             elif name == "position_ids":
                 arrays[name] = _spread(positions, slots, shape)
-            elif name == "segment_ids":
-                numbers = np.repeat(np.arange(1, len(features) + 1), lengths)
-                arrays[name] = _spread(numbers, slots, shape)
-            elif name == "key_segment_ids":
-                numbers = np.repeat(np.arange(1, len(features) + 1), lengths)
-                seen = lengths - np.array([item.unseen_tokens for item in features])
-                numbers[positions >= np.repeat(seen, lengths)] = NOBODY
-                arrays[name] = _spread(numbers, slots, shape)
+            elif name in {"segment_ids", "key_segment_ids"}:
+                arrays[name] = _spread(_segment_numbers(name, features, positions, lengths), slots, shape)
             elif name == "token_type_ids":
                 arrays[name] = _types(batch, slots, shape)
+            elif name == "adapter_ids":
+                adapters = np.repeat([item.adapter for item in features], lengths)
+                arrays[name] = _spread(adapters, slots, shape)
             elif name == "first_index":
                 arrays[name] = self._indexes(starts)
             elif name == "last_index":
@@ -112,6 +109,17 @@ def _spread(values: NDArray[np.int64], slots: NDArray[np.int64], shape: tuple[in
     flat = np.zeros(shape[0] * shape[1], np.int64)
     flat[slots] = values
     return flat.reshape(shape)
+
+
+def _segment_numbers(
+    name: str, features: list[Features], positions: NDArray[np.int64], lengths: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """`segment_ids` or `key_segment_ids` of all tokens one after the other."""
+    numbers = np.repeat(np.arange(1, len(features) + 1), lengths)
+    if name == "key_segment_ids":
+        seen = lengths - np.array([item.unseen_tokens for item in features])
+        numbers[positions >= np.repeat(seen, lengths)] = NOBODY
+    return numbers
 
 
 def _types(batch: Batch, slots: NDArray[np.int64], shape: tuple[int, int]) -> NDArray[np.int64]:

@@ -40,6 +40,13 @@ def test_several_texts_share_a_row_and_padding_comes_last():
     assert not arrays["token_type_ids"].any()
 
 
+def test_every_token_of_a_text_has_its_adapter_and_padding_has_none():
+    request = request_of([5, 6, 7], [8, 9], [1, 2, 3, 4])
+    request.items[0].adapter, request.items[2].adapter = 2, 5
+    arrays = collated(request, ("adapter_ids",))
+    assert arrays["adapter_ids"].tolist() == [[2, 2, 2, 0, 0, 0, 0, 0], [5, 5, 5, 5, 0, 0, 0, 0]]
+
+
 def test_the_number_of_segments_is_padded_up_to_a_step():
     arrays = collated(request_of([5, 6, 7], [8, 9], [1, 2, 3, 4]))
     assert arrays["first_index"].tolist() == [0, 3, 8, 0]

@@ -38,12 +38,13 @@ class EmbeddingCache:
         args: Whether and where to keep vectors.
         identity: Fingerprint of the model and everything that changes its outputs.
         dim: Length of a vector.
+        by_name: As of `KeyMaker`.
 
     Raises:
         StorageError: The file of the disk cache cannot be opened.
     """
 
-    def __init__(self, args: EngineArgs, identity: str, dim: int) -> None:
+    def __init__(self, args: EngineArgs, identity: str, dim: int, *, by_name: bool = False) -> None:
         self._dim = dim
         memory = MemoryCache(args.vector_cache_mb * BYTES_PER_MB) if args.vector_cache_mb else None
         disk = None
@@ -52,7 +53,7 @@ class EmbeddingCache:
             name = args.vector_disk_cache_path.replace("/", "_")
             disk = DiskCache(folder / "vectors" / f"{name}.sqlite", DISK_ENTRIES)
         self._reuse = Reuse(memory, disk)
-        self._keys = KeyMaker(identity)
+        self._keys = KeyMaker(identity, by_name=by_name)
 
     @property
     def counts(self) -> CacheCounts:
@@ -101,4 +102,4 @@ def make_cache(args: EngineArgs, card: ModelCard, spec: ModelSpec) -> EmbeddingC
     """
     if spec.task is not Task.EMBED or not (args.vector_cache_mb or args.vector_disk_cache_path):
         return None
-    return EmbeddingCache(args, str(card.extra["fingerprint"]), spec.dim)
+    return EmbeddingCache(args, str(card.extra["fingerprint"]), spec.dim, by_name=bool(spec.adapters))

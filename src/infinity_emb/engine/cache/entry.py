@@ -34,14 +34,18 @@ class KeyMaker:
 
     Args:
         identity: What distinguishes this engine's outputs from any other's (model, revision, dtype, pooling …).
+        by_name: The name of a prompt changes the outputs, not only its text.
     """
 
-    def __init__(self, identity: str) -> None:
+    def __init__(self, identity: str, *, by_name: bool = False) -> None:
         self._identity = identity.encode()
+        self._by_name = by_name
 
     def keys(self, inputs: list[TextInput], prompt: str, options: TextOptions) -> list[bytes]:
         """One key an input; equal if and only if the model would see the same."""
-        how = f"\0{options.truncate}\0{options.truncation_side}\0{options.max_length}\0{len(prompt)}\0{prompt}\0"
+        # names count too: they may choose an adapter, and another one with the same prompt
+        named = f"{options.prompt_name or options.input_type}\0" if self._by_name else ""
+        how = f"\0{named}{options.truncate}\0{options.truncation_side}\0{options.max_length}\0{len(prompt)}\0{prompt}\0"
         start = hashlib.blake2b(self._identity + how.encode("utf-8", "surrogatepass"), digest_size=DIGEST_BYTES)
         keys = []
         for item in inputs:

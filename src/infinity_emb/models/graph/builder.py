@@ -28,6 +28,7 @@ INPUTS: dict[str, tuple[int, tuple[str, ...]]] = {
     "key_segment_ids": (TensorProto.INT64, ("rows", "width")),
     "position_ids": (TensorProto.INT64, ("rows", "width")),
     "token_type_ids": (TensorProto.INT64, ("rows", "width")),
+    "adapter_ids": (TensorProto.INT64, ("rows", "width")),
     "pool_weights": (TensorProto.FLOAT, ("segments", "columns")),
     "position_weights": (TensorProto.FLOAT, ("segments", "columns")),
     "first_index": (TensorProto.INT64, ("segments",)),

@@ -27,6 +27,7 @@ _OWN_KINDS = {
     "judge": "reranks as a language model",
     "sparse": "is a sparse encoder",
     "media": "reads media beside text",
+    "adapters": "has adapters for tasks",
 }
 
 

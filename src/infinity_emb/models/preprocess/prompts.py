@@ -10,8 +10,11 @@ if TYPE_CHECKING:
     from infinity_emb.models.spec.model import ModelSpec
     from infinity_emb.types import TextOptions
 
-# Names under which repositories keep the prompt of a kind, in the order of sentence-transformers.
-BY_INPUT_TYPE = {"query": ("query",), "document": ("document", "passage", "corpus")}
+# Names under which repositories keep the prompt of a kind, in the order of sentence-transformers; the last are Jina's.
+BY_INPUT_TYPE = {
+    "query": ("query", "retrieval.query"),
+    "document": ("document", "passage", "corpus", "retrieval.passage"),
+}
 
 
 def resolve_prompt(spec: ModelSpec, options: TextOptions) -> str:
@@ -34,10 +37,24 @@ def resolve_prompt(spec: ModelSpec, options: TextOptions) -> str:
                 "Use one of these, or give the text itself as `prompt`.",
                 param="prompt_name",
             )
-        return spec.prompts.get(name, "")
+        names = (name, *BY_INPUT_TYPE.get(name, ())) if spec.adapters else (name,)
+        return next((spec.prompts[one] for one in names if one in spec.prompts), "")
     if options.input_type is not None:
         names = BY_INPUT_TYPE[options.input_type]
-        return next((spec.prompts[name] for name in names if name in spec.prompts), "")
+        return next((spec.prompts[one] for one in names if one in spec.prompts), "")
     if spec.default_prompt_name is not None:
         return spec.prompts.get(spec.default_prompt_name, "")
     return ""
+
+
+def resolve_adapter(spec: ModelSpec, options: TextOptions) -> int:
+    """Number of the adapter from 1 on: that named by `prompt_name`, else that of `input_type`; 0 for none.
+
+    A `prompt` given as text changes the text alone.
+    """
+    names: tuple[str, ...] = ()
+    if options.prompt_name is not None:
+        names = (options.prompt_name, *BY_INPUT_TYPE.get(options.prompt_name, ()))
+    elif options.input_type is not None:
+        names = BY_INPUT_TYPE[options.input_type]
+    return next((spec.adapters.index(name) + 1 for name in names if name in spec.adapters), 0)

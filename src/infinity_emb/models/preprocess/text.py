@@ -10,7 +10,7 @@ from infinity_emb.models.preprocess import inspection
 from infinity_emb.models.preprocess.chunks import Chunked, read_chunks
 from infinity_emb.models.preprocess.encoder import Encoder
 from infinity_emb.models.preprocess.pieces import cut_into_pieces
-from infinity_emb.models.preprocess.prompts import resolve_prompt
+from infinity_emb.models.preprocess.prompts import resolve_adapter, resolve_prompt
 from infinity_emb.models.preprocess.surviving import Kept, SurvivingEncoder
 from infinity_emb.models.preprocess.template import Window, learn_pair, learn_single
 from infinity_emb.models.preprocess.token_ids import read_token_ids
@@ -63,7 +63,7 @@ class TextPreprocessor:
             InvalidInputError: An item is no text, holds half a character, has an id outside the vocabulary, or is too
                 long and `truncate` is off; or the prompt does not exist. The message names the item.
         """
-        prompt = self.resolve_prompt(options)
+        prompt, adapter = self.resolve_prompt(options), resolve_adapter(self._spec, options)
         window = self._window(options, self._single.specials)
         positions = [index for index, item in enumerate(inputs) if isinstance(item, str)]
         texts = [item for item in inputs if isinstance(item, str)]
@@ -81,6 +81,7 @@ class TextPreprocessor:
                 length = str(len(item))
             if made.truncated and not options.truncate:
                 raise _too_long(f"input[{index}]", length, window.limit)
+            made.adapter = adapter
             features.append(made)
         return features
 
@@ -124,10 +125,13 @@ class TextPreprocessor:
         """
         prompt = self.resolve_prompt(options)
         window = self._window(options, self._single.specials)
-        return [
+        made = [
             read_chunks(self._encoder.tokenizer, self._single, prompt, chunks, window, f"input[{index}]")
             for index, chunks in enumerate(documents)
         ]
+        for one in made:
+            one.features.adapter = resolve_adapter(self._spec, options)
+        return made
 
     def pieces(self, inputs: Sequence[TextInput], options: TextOptions = DEFAULT_TEXT_OPTIONS) -> list[list[Features]]:
         """As `texts`, but a text that is too long becomes several pieces, each behind the prompt.
@@ -154,6 +158,7 @@ class TextPreprocessor:
             prompt_tokens = self._prompt_tokens(prompt, window) if prompt and self._counts_prompt else 0
             for features in cut:
                 features.prompt_tokens = min(prompt_tokens, features.cost)
+                features.adapter = whole.adapter
             made.append(cut)
         return made
 

@@ -68,7 +68,8 @@ def read_max_length(config: ConfigFile, tokenizer: ConfigFile, stated: int | Non
     model_type = config.text("model_type") or ""
     positions = _positions(config, model_type)
     if stated is not None and stated < _NO_LIMIT:
-        has_table = model_type in OFFSET_POSITIONS or model_type in PLAIN_POSITIONS
+        learned = not _turns(config)
+        has_table = learned and (model_type in OFFSET_POSITIONS or model_type in PLAIN_POSITIONS)
         if has_table and positions is not None and stated > positions:
             return Length(positions, (f"max_seq_length {stated} was cut to the model's {positions} positions",))
         return Length(stated)
@@ -85,7 +86,12 @@ def _positions(config: ConfigFile, model_type: str) -> int | None:
     if config.data.get("max_position_embeddings") == -1:
         return None
     positions = config.whole("max_position_embeddings")
-    if positions is None or model_type not in OFFSET_POSITIONS:
+    if positions is None or model_type not in OFFSET_POSITIONS or _turns(config):
         return positions
     padding = config.whole("pad_token_id", least=0)
     return positions - (1 if padding is None else padding) - 1
+
+
+def _turns(config: ConfigFile) -> bool:
+    """Whether positions are rotary in a family that usually learns a table of them (jina-embeddings-v3)."""
+    return config.data.get("position_embedding_type") == "rotary"

@@ -145,6 +145,7 @@ class ModelSpec:
         reads: What this view of the checkpoint reads.
         filling: What every text is filled up with, else None.
         static: How texts become rows of a table of token vectors, else None.
+        adapters: Tasks that it has an adapter for, in the order of its weights; each is also the name of a prompt.
         heads: What it gives beside the dense vector from the same token states, else None.
         notes: Facts worth showing at start-up, such as a guessed pooling.
         withheld: What the repository holds but may not be read, and how to allow it; empty if there is nothing.
@@ -176,6 +177,7 @@ class ModelSpec:
     media: tuple[MediaSpec, ...] = ()
     reads: Modality = Modality.TEXT
     static: StaticSpec | None = None
+    adapters: tuple[str, ...] = ()
     heads: HeadsSpec | None = None
     filling: Filling | None = None
     notes: tuple[str, ...] = ()

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from infinity_emb.errors import CheckpointError
+from infinity_emb.models.spec.adapters import MODULE as ADAPTED
+from infinity_emb.models.spec.adapters import is_adapted
 from infinity_emb.models.spec.files import check_inside, join
 from infinity_emb.models.spec.layers import TOKENS, acts_on, read_dense, read_layer_norm, read_normalize
 from infinity_emb.models.spec.model import DenseSpec, NormalizeSpec, PoolingMode, PoolingSpec
@@ -14,6 +16,8 @@ from infinity_emb.models.spec.router import DOCUMENT, QUERY, read_routes
 from infinity_emb.types import PoolingMethod
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from infinity_emb.models.spec.files import ConfigFile, Repository
     from infinity_emb.models.spec.model import ModuleSpec
 
@@ -33,6 +37,7 @@ OTHER_KINDS = (
     "CLIPModel",
 )
 SUPPORTED = (*EMBEDDER_KINDS, *OTHER_KINDS)
+_TRANSFORMER = "sentence_transformers.models.Transformer"
 _ALIASES = {"pylate.models.Dense.Dense": "sentence_transformers.models.Dense"}
 _FIRST = ("Transformer", "MLMTransformer", "CLIPModel", STATIC)
 _OVERRIDES = {PoolingMethod.MEAN: PoolingMode.MEAN, PoolingMethod.CLS: PoolingMode.CLS}
@@ -81,7 +86,8 @@ def read_entries(repository: Repository) -> tuple[ModuleEntry, ...] | None:
         return None
     if not isinstance(rows, list) or not rows:
         raise CheckpointError(f"{FILE}: expected a list with at least one module.", param=FILE)
-    entries = tuple(_entry(position, row) for position, row in enumerate(rows))
+    aliases = _ALIASES | ({ADAPTED: _TRANSFORMER} if is_adapted(repository) else {})
+    entries = tuple(_entry(position, row, aliases) for position, row in enumerate(rows))
     if len(entries) == 1 and entries[0].kind == "Router":
         return _document_route(repository, entries[0].folder)
     transformers = sum(entry.kind in _FIRST for entry in entries)
@@ -127,7 +133,7 @@ def override_mode(pooling: PoolingMethod) -> PoolingMode | None:
     return _OVERRIDES.get(pooling)
 
 
-def _entry(position: int, row: Any) -> ModuleEntry:
+def _entry(position: int, row: Any, aliases: Mapping[str, str] = _ALIASES) -> ModuleEntry:
     field = f"[{position}]"
     match row:
         case {"type": str(path), "path": str(folder)}:
@@ -136,7 +142,7 @@ def _entry(position: int, row: Any) -> ModuleEntry:
             raise CheckpointError(
                 f"{FILE}: {field}: expected an object with the strings `type` and `path`.", param=f"{FILE}:{field}"
             )
-    known = _ALIASES.get(path, path)
+    known = aliases.get(path, path)
     root, _, _ = known.partition(".")
     kind = known.rpartition(".")[2]
     if root != "sentence_transformers" or kind not in SUPPORTED:

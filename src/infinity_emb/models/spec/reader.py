@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from infinity_emb.errors import CheckpointError
+from infinity_emb.models.spec.adapters import add_adapters
 from infinity_emb.models.spec.family import CROSS_ENCODER, FILE, MULTI_VECTOR_ENCODER, Prompts, read_prompts
 from infinity_emb.models.spec.files import Repository
 from infinity_emb.models.spec.joint import is_joint, read_joint
@@ -140,10 +141,15 @@ def _embedder_spec(parts: Parts, pooling: PoolingMethod) -> ModelSpec:
                 param="sentence_bert_config.json:transformer_task",
             )
         chain = read_chain(parts.repository, parts.entries, hidden, pooling)
-        return add_heads(parts, make_spec(parts, embedder, chain, read_prompts(parts.saved)))
+        return _finished(parts, make_spec(parts, embedder, chain, read_prompts(parts.saved)))
     mode = override_mode(pooling) or _plain_mode(parts.transformer)
     chain = plain_chain(hidden, mode)
-    return add_heads(parts, make_spec(parts, embedder, chain, Prompts({}, None)))
+    return _finished(parts, make_spec(parts, embedder, chain, Prompts({}, None)))
+
+
+def _finished(parts: Parts, spec: ModelSpec) -> ModelSpec:
+    """What an embedder may have beside its modules."""
+    return add_heads(parts, add_adapters(parts.transformer.config, spec))
 
 
 def _plain_mode(transformer: Transformer) -> PoolingMode:

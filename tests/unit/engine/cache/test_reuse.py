@@ -178,6 +178,9 @@ def test_keys_differ_by_model_prompt_options_and_kind():
         KeyMaker("a").keys(["x", [120]], "", TextOptions(truncate=False)),
         KeyMaker("a").keys(["x", [120]], "", TextOptions(max_length=5)),
         KeyMaker("a").keys(["x", [120]], "", TextOptions(truncation_side="left")),
+        KeyMaker("a", by_name=True).keys(["x", [120]], "", TextOptions(prompt_name="separation")),
+        KeyMaker("a", by_name=True).keys(["x", [120]], "", TextOptions(prompt_name="classification")),
+        KeyMaker("a", by_name=True).keys(["x", [120]], "", TextOptions(input_type="query")),
     ]
     flat = [item for row in keys for item in row]
     assert len(set(flat)) == len(flat)
