@@ -130,8 +130,6 @@ class EmbeddingEncodingFormat(_Named):
 class Priority(enum.IntEnum):
     """Class of a request in the waiting line; lower goes first."""
 
-    __hash__ = int.__hash__  # Enum's is a function of Python
-
     INTERACTIVE = 0
     BULK = 1
 
@@ -148,8 +146,7 @@ class TextOptions:
     """How texts are read.
 
     Attributes:
-        prompt: Text put before each input; wins over `prompt_name` and the model's default prompt.
-            The empty string switches the default prompt off.
+        prompt: Text put before each input; wins over `prompt_name` and the default prompt, which `""` switches off.
         prompt_name: Key into the model's own prompts.
         input_type: `query` or `document`: picks the model's prompt of that kind if it has one.
         truncate: Cut inputs that are too long (True), or refuse them (False).

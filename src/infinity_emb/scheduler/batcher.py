@@ -37,7 +37,7 @@ class Batcher:
     def __init__(self, layout: Layout, max_items: int) -> None:
         self._layout = layout
         self._max_items = max_items
-        self._lines = {Priority.INTERACTIVE: Line(), Priority.BULK: Line()}
+        self._lines = (Line(), Line())  # by priority
         self._bulk_turn_s = float("-inf")
         self._bulk_passed_over = False
         self._admitted = 0
@@ -47,16 +47,16 @@ class Batcher:
     @property
     def waiting_requests(self) -> int:
         """Requests with at least one item not yet picked."""
-        return sum(len(line) for line in self._lines.values())
+        return sum(len(line) for line in self._lines)
 
     def oldest_arrival_s(self) -> float | None:
         """Arrival of the request that has waited longest."""
-        oldest_s = [line.oldest_arrival_s() for line in self._lines.values()]
+        oldest_s = [line.oldest_arrival_s() for line in self._lines]
         return min((arrived_s for arrived_s in oldest_s if arrived_s is not None), default=None)
 
     def requests(self) -> list[Request]:
         """Everything that waits, most urgent class first."""
-        return [request for line in self._lines.values() for request in line]
+        return [request for line in self._lines for request in line]
 
     def check(self, request: Request) -> None:
         """Raise unless every item fits into a row.
