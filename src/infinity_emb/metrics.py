@@ -52,11 +52,17 @@ GAUGES = {
     "infinity_batch_busy_seconds": "How long the batch being computed has been computing.",
     "infinity_worker_restarts": "How often a worker that died or hung was replaced since the start.",
     "infinity_model_up": "1 if the model can answer, 0 if not.",
-    "infinity_fidelity_min_cosine": "Smallest cosine of the self-check's vectors with the float32 reference.",
-    "infinity_fidelity_max_abs_error": "Largest error of a number in the self-check.",
-    "infinity_fidelity_top10_agreement": "Share of the ten nearest in the self-check that are the reference's.",
 }
-FIDELITY = ("fidelity_min_cosine", "fidelity_max_abs_error", "fidelity_top10_agreement")
+_FIGURES = {
+    "fidelity_min_cosine": "Smallest cosine of the self-check's vectors with the float32 reference.",
+    "fidelity_max_abs_error": "Largest error of a number in the self-check.",
+    "fidelity_top10_agreement": "Share of the ten nearest in the self-check that are the reference's.",
+}
+GAUGES |= {f"infinity_{name}": text for name, text in _FIGURES.items()}
+GAUGES |= {
+    f"infinity_{kind}_{name}": f"As infinity_{name}, of {kind}." for kind in ("image", "audio") for name in _FIGURES
+}
+FIDELITY = tuple(name.removeprefix("infinity_") for name in GAUGES if name.endswith(tuple(_FIGURES)))
 """Facts of a model's card that are gauges too."""
 
 

@@ -17,6 +17,8 @@ from infinity_emb.engine.choice import choose_engine
 from infinity_emb.engine.deterministic import DeterministicBackend
 from infinity_emb.engine.fidelity.check import SelfCheck
 from infinity_emb.engine.fidelity.choice import attempts_of, choose
+from infinity_emb.engine.fidelity.media_probes import media_features
+from infinity_emb.engine.fidelity.probes import probe_features
 from infinity_emb.engine.fidelity.record import Records
 from infinity_emb.engine.fit import fitting
 from infinity_emb.engine.tower import LoadedTower
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from infinity_emb.config.engine_args import EngineArgs
     from infinity_emb.engine.fidelity.check import Attempt
     from infinity_emb.engine.fidelity.choice import Chosen
+    from infinity_emb.models.features import Features
     from infinity_emb.models.preprocess.media import MediaPreprocessor
     from infinity_emb.models.preprocess.text import TextPreprocessor
     from infinity_emb.models.spec.model import ModelSpec
@@ -109,72 +112,89 @@ def _load(args: EngineArgs, wanted: Wanted, *, export: bool) -> LoadedModel:
         engine = _suited(engine, args, spec)
     limits = MediaLimits(pixels=args.max_image_pixels)
     readers = {media.modality: make_media_preprocessor(media, limits) for media in spec.media}
-    backend_type = backend_class(engine)
     options = _replica_options(args, engine, export=export)
     folder = options[0].cache_folder or HubSettings.from_environment(environ()).cache_folder
-    fingerprints = Fingerprints(spec, folder / "hashes", args.onnx_file)
-
-    def renewed(attempt: Attempt, number: int, other: ModelSpec | None = None) -> Backend:
-        view = other or spec
-        chosen = replace(
-            options[number],
-            dtype=_dtype_of(view, attempt, args),
-            extra={**options[number].extra, "onnx_file": attempt.onnx_file},
-        )
-        with fitting(view, engine, chosen):
-            backend = backend_type(view, chosen)
-        return DeterministicBackend(backend) if args.deterministic else backend
-
-    def all_renewed(attempt: Attempt) -> tuple[Backend, ...]:
-        return tuple(renewed(attempt, number) for number in range(len(options)))
-
-    check = None
+    records: Records | None = None
+    probes: Callable[[], list[Features]] = list
     if args.fidelity > 0 and not isinstance(preprocessor, DummyPreprocessor):
-        context = (str(engine), "alone" if args.deterministic else "packed")
-        check = SelfCheck(spec, preprocessor, options[0], context, fingerprints, Records(folder / "fidelity"))
-    try:
-        attempts = attempts_of(options[0], backend_type, checked=check is not None)
-        chosen = choose(attempts, all_renewed, check, args.fidelity)
-        fingerprint = fingerprints.of(_formats(spec, chosen, args), chosen.attempt.onnx_file)
-    finally:
-        fingerprints.close()
-    if args.expect_fingerprint not in {None, fingerprint}:
-        _close(chosen.backends)
-        raise _other_fingerprint(args, fingerprint)
-    card = _card(args, spec, chosen, fingerprint, time.perf_counter() - started_s)
-    renew = partial(renewed, chosen.attempt)
-    return LoadedModel(spec, preprocessor, chosen.backends, card, renew, _load_towers(readers, spec, chosen, renew))
-
-
-def _dtype_of(view: ModelSpec, attempt: Attempt, args: EngineArgs) -> Dtype:
-    """The number format of a view. Only texts are compared with a reference: media get a faster one if it is named."""
-    return attempt.dtype if view.reads is Modality.TEXT or args.dtype is not Dtype.AUTO else Dtype.FLOAT32
-
-
-def _formats(spec: ModelSpec, chosen: Chosen, args: EngineArgs) -> str:
-    """What the vectors of a model are computed in; images and sounds may have a format of their own."""
-    text = chosen.backends[0].report.dtype
-    mixed = bool(spec.media) and args.dtype is Dtype.AUTO and text is not Dtype.FLOAT32
-    return f"{text}+{Dtype.FLOAT32}" if mixed else str(text)
-
-
-def _load_towers(
-    readers: dict[Modality, MediaPreprocessor], spec: ModelSpec, chosen: Chosen, renew: Callable[..., Backend]
-) -> dict[Modality, LoadedTower]:
-    """The backends of what is read beside text."""
+        records, probes = Records(folder / "fidelity"), partial(probe_features, preprocessor, spec)
+    fingerprints = Fingerprints(spec, folder / "hashes", args.onnx_file)
+    views = _Views(args, engine, options, fingerprints, records)
     towers: dict[Modality, LoadedTower] = {}
     try:
-        for modality, reader in readers.items():
-            view = media_view(spec, modality)
-            load_view = partial(renew, other=view)
-            backends = tuple(load_view(number) for number in range(len(chosen.backends)))
-            towers[modality] = LoadedTower(view, reader, backends, load_view)
-    except BaseException:
-        _close(chosen.backends)
-        for tower in towers.values():
-            _close(tower.backends)
-        raise
-    return towers
+        chosen = views.choose(spec, probes)
+        try:
+            for modality, reader in readers.items():
+                towers[modality] = views.load_tower(media_view(spec, modality), reader)
+            fingerprint = fingerprints.of(_formats(chosen, towers), chosen.attempt.onnx_file)
+            _check_fingerprint(args, fingerprint)
+        except BaseException:
+            for backends in (chosen.backends, *(tower.backends for tower in towers.values())):
+                _close(backends)
+            raise
+    finally:
+        fingerprints.close()
+    card = _card(args, spec, (chosen, towers), fingerprint, time.perf_counter() - started_s)
+    renew = partial(views.load, spec, chosen.attempt)
+    return LoadedModel(spec, preprocessor, chosen.backends, card, renew, towers)
+
+
+@dataclass(frozen=True, slots=True)
+class _Views:
+    """Loads the backends of a checkpoint: of what reads text, and of what reads something else.
+
+    Attributes:
+        args: Of the engine.
+        engine: That computes.
+        options: Of each replica.
+        fingerprints: Of the checkpoint.
+        records: Earlier results of the self-check; None if there is to be none.
+    """
+
+    args: EngineArgs
+    engine: InferenceEngine
+    options: list[BackendOptions]
+    fingerprints: Fingerprints
+    records: Records | None
+
+    def load(self, spec: ModelSpec, attempt: Attempt, number: int, other: ModelSpec | None = None) -> Backend:
+        """The backend of one replica, of a view or of another one."""
+        view, options = other or spec, self.options[number]
+        chosen = replace(options, dtype=attempt.dtype, extra={**options.extra, "onnx_file": attempt.onnx_file})
+        with fitting(view, self.engine, chosen):
+            backend = backend_class(self.engine)(view, chosen)
+        return DeterministicBackend(backend) if self.args.deterministic else backend
+
+    def choose(self, view: ModelSpec, probes: Callable[[], list[Features]]) -> Chosen:
+        """The first way to compute a view whose results for the probes are right.
+
+        What reads images or sounds is computed in float32 where nothing is checked and no format is named.
+        """
+        options, check = self.options[0], None
+        if self.records is not None:
+            context = (str(self.engine), "alone" if self.args.deterministic else "packed", str(view.reads))
+            check = SelfCheck(view, probes, options, context, self.fingerprints, self.records)
+        attempts = attempts_of(options, backend_class(self.engine), checked=check is not None)
+        if check is None and view.reads is not Modality.TEXT and options.dtype is Dtype.AUTO:
+            attempts = attempts[-1:]
+
+        def load(attempt: Attempt) -> tuple[Backend, ...]:
+            return tuple(self.load(view, attempt, number) for number in range(len(self.options)))
+
+        return choose(attempts, load, check, self.args.fidelity)
+
+    def load_tower(self, view: ModelSpec, reader: MediaPreprocessor) -> LoadedTower:
+        """What reads images or sounds."""
+        chosen = self.choose(view, partial(media_features, view.reads, reader))
+        return LoadedTower(view, reader, chosen.backends, partial(self.load, view, chosen.attempt), chosen.figures)
+
+
+def _formats(chosen: Chosen, towers: dict[Modality, LoadedTower]) -> str:
+    """What the vectors of a model are computed in; images and sounds may have a format of their own."""
+    formats = [
+        str(backends[0].report.dtype) for backends in (chosen.backends, *(one.backends for one in towers.values()))
+    ]
+    return "+".join(formats) if len(set(formats)) > 1 else formats[0]
 
 
 def _read(args: EngineArgs, wanted: Wanted) -> ModelSpec:
@@ -201,8 +221,10 @@ def _close(backends: tuple[Backend, ...]) -> None:
         backend.close()
 
 
-def _other_fingerprint(args: EngineArgs, fingerprint: str) -> LoadError:
-    return LoadError(
+def _check_fingerprint(args: EngineArgs, fingerprint: str) -> None:
+    if args.expect_fingerprint in {None, fingerprint}:
+        return
+    raise LoadError(
         f"{args.model_name_or_path} has the fingerprint {fingerprint}, but --expect-fingerprint asks for "
         f"{args.expect_fingerprint}. Its vectors would not fit those made before. Serve the model, revision and "
         "--dtype that the index was made with, or make the index again and expect the new fingerprint.",
@@ -237,7 +259,14 @@ def _replica_options(args: EngineArgs, engine: InferenceEngine, *, export: bool)
     ]
 
 
-def _card(args: EngineArgs, spec: ModelSpec, chosen: Chosen, fingerprint: str, load_s: float) -> ModelCard:
+def _card(
+    args: EngineArgs,
+    spec: ModelSpec,
+    loaded: tuple[Chosen, dict[Modality, LoadedTower]],
+    fingerprint: str,
+    load_s: float,
+) -> ModelCard:
+    chosen, towers = loaded
     backends, figures = chosen.backends, chosen.figures
     report = backends[0].report
     pooling = spec.pooling
@@ -267,6 +296,7 @@ def _card(args: EngineArgs, spec: ModelSpec, chosen: Chosen, fingerprint: str, l
             "architecture": spec.model_type,
             "fingerprint": fingerprint,
             **({} if figures is None else figures.facts()),
+            **{name: fact for tower in towers.values() for name, fact in tower.facts.items()},
             "load_s": round(load_s, 2),
             "notes": "; ".join(spec.notes),
             **({"adapters": ", ".join(spec.adapters)} if spec.adapters else {}),

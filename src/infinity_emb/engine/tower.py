@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from infinity_emb.backends.base import Backend
     from infinity_emb.config.engine_args import EngineArgs
+    from infinity_emb.engine.fidelity.figures import Figures
     from infinity_emb.engine.media import MediaFetcher
     from infinity_emb.models.features import Features
     from infinity_emb.models.preprocess.media import MediaPreprocessor
@@ -42,12 +43,21 @@ class LoadedTower:
         preprocessor: Decodes.
         backends: One a replica.
         renew: Loads the backend of one replica (by number) again.
+        figures: Result of the self-check; None if there was none.
     """
 
     spec: ModelSpec
     preprocessor: MediaPreprocessor
     backends: tuple[Backend, ...]
     renew: Callable[[int], Backend]
+    figures: Figures | None = None
+
+    @property
+    def facts(self) -> dict[str, str | int | float]:
+        """For the model's card."""
+        prefix = f"{self.spec.reads}_"
+        checked = {} if self.figures is None else self.figures.facts(prefix)
+        return {f"{prefix}dtype": str(self.backends[0].report.dtype), **checked}
 
 
 class Tower:

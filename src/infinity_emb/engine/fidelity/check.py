@@ -8,18 +8,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from infinity_emb.engine.fidelity.measure import measure
-from infinity_emb.engine.fidelity.probes import probe_features
 from infinity_emb.engine.fidelity.reference import compute_reference
 from infinity_emb.engine.fidelity.rows import ONE_ROW
 from infinity_emb.errors import InfinityError, LoadError
+from infinity_emb.types import Modality
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from infinity_emb.backends.base import Backend, BackendOptions
     from infinity_emb.engine.fidelity.figures import Figures
     from infinity_emb.engine.fidelity.record import Records
     from infinity_emb.engine.fidelity.reference import Reference
+    from infinity_emb.models.features import Features
     from infinity_emb.models.fingerprint import Fingerprints
-    from infinity_emb.models.preprocess.text import TextPreprocessor
     from infinity_emb.models.spec.model import ModelSpec
     from infinity_emb.types import Dtype
 
@@ -48,7 +50,7 @@ class SelfCheck:
 
     Args:
         spec: The checkpoint.
-        preprocessor: Reads the probes.
+        probes: Reads the fixed inputs.
         options: How its backend is loaded, but for the number format.
         context: What else tells one measurement from another, such as the engine's name.
         fingerprints: Of the checkpoint.
@@ -58,20 +60,22 @@ class SelfCheck:
     def __init__(
         self,
         spec: ModelSpec,
-        preprocessor: TextPreprocessor,
+        probes: Callable[[], list[Features]],
         options: BackendOptions,
         context: tuple[str, ...],
         fingerprints: Fingerprints,
         records: Records,
     ) -> None:
         self._spec = spec
-        self._preprocessor = preprocessor
+        self._probes = probes
         self._options = options
         self._context = context
         self._fingerprints = fingerprints
         self._records = records
         self._reference: Reference | None = None
         self.model_id = spec.checkpoint.model_id
+        if spec.reads is not Modality.TEXT:
+            self.model_id += f" ({spec.reads})"
 
     def early(self, attempt: Attempt) -> Figures | None:
         """Figures of an earlier start, if they can be had at once."""
@@ -102,7 +106,7 @@ class SelfCheck:
         return found
 
     def _measure(self, backend: Backend) -> Figures | None:
-        items = probe_features(self._preprocessor, self._spec)
+        items = self._probes()
         if self._reference is None:
             self._reference = compute_reference(self._spec, self._options, items)
         if self._reference is None:

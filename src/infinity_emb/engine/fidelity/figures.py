@@ -47,13 +47,13 @@ class Figures:
         """
         return self.min_cosine >= bar and self.max_relative_error <= math.sqrt(2.0 - 2.0 * bar)
 
-    def facts(self) -> dict[str, str | int | float]:
-        """For the model's card."""
+    def facts(self, prefix: str = "") -> dict[str, str | int | float]:
+        """For the model's card; `prefix` tells those of images or sounds from those of texts."""
         return {
-            "fidelity_min_cosine": self.min_cosine,
-            "fidelity_max_abs_error": self.max_abs_error,
-            f"fidelity_top{NEIGHBOURS}_agreement": self.top_agreement,
-            "fidelity_reference": self.reference,
+            f"{prefix}fidelity_min_cosine": self.min_cosine,
+            f"{prefix}fidelity_max_abs_error": self.max_abs_error,
+            f"{prefix}fidelity_top{NEIGHBOURS}_agreement": self.top_agreement,
+            f"{prefix}fidelity_reference": self.reference,
         }
 
     def __str__(self) -> str:

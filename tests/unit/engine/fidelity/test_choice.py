@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from infinity_emb.backends.base import Backend, BackendOptions, BackendReport
 from infinity_emb.backends.registry import backend_class
 from infinity_emb.engine.fidelity.check import Attempt, SelfCheck
 from infinity_emb.engine.fidelity.choice import attempts_of, choose
+from infinity_emb.engine.fidelity.probes import probe_features
 from infinity_emb.engine.fidelity.record import Records
 from infinity_emb.errors import ConfigurationError, LoadError
 from infinity_emb.models.fingerprint import Fingerprints
@@ -97,9 +99,8 @@ def chosen(spec, tmp_path):
         backend_type = type("Noisy", (Noisy,), {"fast": fast, "loaded": []})
         options = BackendOptions(Device.CPU, dtype, threads=1)
         fingerprints = Fingerprints(spec, tmp_path / "hashes", None)
-        check = SelfCheck(
-            spec, TextPreprocessor(spec), options, ("noisy",), fingerprints, Records(tmp_path / "records")
-        )
+        probes = partial(probe_features, TextPreprocessor(spec), spec)
+        check = SelfCheck(spec, probes, options, ("noisy",), fingerprints, Records(tmp_path / "records"))
         attempts = [
             attempt if attempt.dtype is not Dtype.FLOAT32 else Attempt(last, None)
             for attempt in attempts_of(options, backend_type, checked=True)
