@@ -37,9 +37,14 @@ class Context:
     bfloat16: bool
 
     @property
+    def quick(self) -> bool:
+        """Whether durations are cut, and with them what would take long."""
+        return self.scale < 1
+
+    @property
     def connections(self) -> int:
         """For requests of many documents; a quick run cannot wait for as many as a full one."""
-        return 16 if self.scale >= 1 else 4
+        return 4 if self.quick else 16
 
     def seconds(self, full_s: float) -> float:
         """Duration of one measurement that takes so long in a full run."""

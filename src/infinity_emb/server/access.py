@@ -46,10 +46,9 @@ class Access:
             AuthenticationError: Keys are set and the request shows none of them.
             RateLimitedError: The key was used too often within the last minute.
         """
-        grants = self._grants()
         if not self._clients and self._file is None:
             return None
-        grant = _shown(request, grants)
+        grant = _shown(request, self._grants())
         if grant is None:
             raise AuthenticationError(
                 "Missing or wrong API key. Send it as 'Authorization: Bearer <key>' or in the header x-api-key or "

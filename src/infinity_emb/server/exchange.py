@@ -69,12 +69,14 @@ class Exchange:
         self._unread_bytes += len(piece)
         if self._unread_bytes > UNREAD_LIMIT_BYTES:
             self._connection.pause_reading()
-        self._wake()
+        if self._waiter is not None:
+            self._wake()
 
     def finish(self) -> None:
         """The body is complete."""
         self.complete = True
-        self._wake()
+        if self._waiter is not None:
+            self._wake()
 
     def end(self) -> None:
         """Nothing more is read: it was answered, or the client has left."""
@@ -82,7 +84,8 @@ class Exchange:
         on_leave, self._on_leave = self._on_leave, None
         if on_leave is not None:
             on_leave()
-        self._wake()
+        if self._waiter is not None:
+            self._wake()
 
     def watch(self, on_leave: Callable[[], None] | None) -> None:
         """Call this once if the client leaves before the answer; None calls nothing any more."""

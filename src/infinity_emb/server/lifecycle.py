@@ -189,8 +189,9 @@ class Models:
         return engine
 
     def _find(self, name: str | None, tasks: tuple[Task, ...]) -> AsyncEmbeddingEngine:
-        self.check_open()
         lifecycle = self._lifecycle
+        if lifecycle.phase is not Phase.READY:
+            self.check_open()
         if len(lifecycle.engines) == 1 and not lifecycle.broken and self._only is None:
             return lifecycle.engines[0]
         engines = list(self)

@@ -25,6 +25,7 @@ _FLOAT32 = np.dtype("<f4")
 _NPY = b"application/x-npy"
 _RAW = b"application/octet-stream"
 _ARROW = b"application/vnd.apache.arrow.stream"
+_JSON = frozenset((b"", b"*/*", b"application/json"))  # what most clients accept
 
 
 def finished(result: EmbedResult, dtype: EmbeddingDtype, engine: AsyncEmbeddingEngine) -> NDArray[Any]:
@@ -60,6 +61,8 @@ def binary_response(request: Request, vectors: NDArray[Any], form: OutputForm) -
     Shape and number format are in `x-embedding-shape` and `x-embedding-dtype`.
     """
     accept = request.headers.get(b"accept", b"")
+    if accept in _JSON:
+        return None
     kind, _, parameters = accept.partition(b",")[0].partition(b";")
     kind = kind.strip().lower()
     write = _WRITERS.get(kind)
