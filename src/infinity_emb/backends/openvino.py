@@ -16,6 +16,7 @@ from infinity_emb.backends.layout import CPU_BATCH_TOKENS, layout_of
 from infinity_emb.config.environment import environ
 from infinity_emb.errors import ConfigurationError, LoadError
 from infinity_emb.models.hub import HubSettings
+from infinity_emb.models.spec.rotary import depends_on_length
 from infinity_emb.types import Device, Dtype
 
 if TYPE_CHECKING:
@@ -75,6 +76,13 @@ class OpenVinoBackend(Backend):
             raise ConfigurationError(
                 f"--dtype {dtype} is not offered by --engine openvino; choose one of auto, "
                 f"{', '.join(name.value for name in _PRECISIONS)}.",
+                param="dtype",
+            )
+        scaling = depends_on_length(spec)
+        if scaling and dtype is not Dtype.FLOAT32:  # angles are computed with the batch, and no probe is that long
+            raise ConfigurationError(
+                f"--dtype {dtype}: the rotary scaling {scaling!r} of long texts loses its angles in 16 bits on "
+                "--engine openvino; choose auto or float32.",
                 param="dtype",
             )
         threads = options.threads or available_cores()

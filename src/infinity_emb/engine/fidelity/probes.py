@@ -41,4 +41,6 @@ def probe_features(preprocessor: TextPreprocessor, spec: ModelSpec) -> list[Feat
         features = preprocessor.pairs(QUERY, PROBES, options)
     else:
         features = preprocessor.texts(PROBES, options)
+    for number, one in enumerate(features):  # every adapter has its turn, and none as well
+        one.adapter = number % (len(spec.adapters) + 1)
     return [one for one in features if one.cost > 0 and not one.empty]

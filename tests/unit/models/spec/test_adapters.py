@@ -7,6 +7,7 @@ import pytest
 import tiny
 import tiny_adapters
 from forward import spec_of
+from infinity_emb.engine.fidelity.probes import probe_features
 from infinity_emb.errors import CheckpointError, InvalidInputError
 from infinity_emb.models.graph import obtain_graph
 from infinity_emb.models.preprocess.choice import make_preprocessor
@@ -88,6 +89,12 @@ def test_a_prompt_name_or_the_kind_of_input_chooses_the_adapter(options, adapter
     long = ["tea is hot " * 40]
     assert {piece.adapter for pieces in reader.pieces(long, asked) for piece in pieces} == {adapter}
     assert [one.features.adapter for one in reader.chunks([["tea is", "hot"]], asked)] == [adapter]
+
+
+def test_the_self_check_has_inputs_for_every_adapter_and_for_none(folder):
+    spec = spec_of(folder)
+    probes = probe_features(make_preprocessor(spec), spec)
+    assert {one.adapter for one in probes} == set(range(len(tiny_adapters.TASKS) + 1))
 
 
 def test_a_task_that_is_not_there_is_refused(folder):
