@@ -20,6 +20,7 @@ MODULES = (
     "kinds_late",
     "kinds_sparse",
     "minilm",
+    "modules",
     "static",
 )
 # Those that cannot be looked into without the reference libraries.
@@ -47,7 +48,7 @@ def declared() -> list[Row]:
     suite = {name: importlib.import_module(f"parity.test_{name}") for name in MODULES}
     embedders, graphs, judge = suite["architectures"], suite["graphs"], suite["kinds_judge"]
     late, sparse, real = suite["kinds_late"], suite["kinds_sparse"], suite["minilm"]
-    static = suite["static"]
+    static, modules = suite["static"], suite["modules"]
     return [
         Row(real.KIND, real.ROW, "bert"),
         *(Row(embedders.PADDED, name, name) for name in embedders.tiny_embedders.MODEL_TYPES),
@@ -56,6 +57,11 @@ def declared() -> list[Row]:
         *(Row(graphs.FORMULAS, name, kind, GRAPH_BACKENDS) for name, kind in graphs.REMOTE.items()),
         *(Row(graphs.STATIC, name, "static", GRAPH_BACKENDS) for name in graphs.STATIC_CASES),
         *(Row(static.KIND, name, "static", GRAPH_BACKENDS) for name in (*static.CASES, *static.MODEL2VEC)),
+        *(Row(modules.LAYERS, name, case[0]) for name, case in modules.LAYER_CASES.items()),
+        *(Row(modules.LAYERS, name, name, (modules.LAYER_ENGINE,)) for name in modules.LAYER_FAMILIES),
+        *(Row(modules.STATES, name, "bert") for name in modules.STATE_CASES),
+        *(Row(modules.WORDS, name, "words") for name in modules.WORD_CASES),
+        *(Row(modules.WORDS, name, "bag") for name in modules.BAG_CASES),
         *(Row(embedders.SCORES, name, name) for name in embedders.RERANKERS),
         *(Row(embedders.CLASSES, name, name.partition(" ")[0]) for name in embedders.CLASS_ROWS),
         *(Row(embedders.SCORE_LOGITS, name, name, COLUMNS) for name in embedders.RERANKERS),
@@ -67,6 +73,7 @@ def declared() -> list[Row]:
         Row(judge.LOGITS, judge.LOGIT_SCORE, "qwen3", COLUMNS),
         *(Row(sparse.KIND, name, case[0]) for name, case in sparse.CASES.items()),
         *(Row(sparse.WEIGHTS, name, case[0], COLUMNS) for name, case in sparse.CASES.items()),
+        *(Row(modules.CODES, name, case[0]) for name, case in modules.CODE_CASES.items()),
         *(Row(late.KIND, name, case[0]) for name, case in late.CASES.items()),
         *(
             Row(suite["adapters"].KIND, name, "xlm-roberta", GRAPH_BACKENDS)

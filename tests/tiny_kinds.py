@@ -61,8 +61,8 @@ def plain_model(folder: Path, model_type: str, **changes) -> Path:
     return folder
 
 
-def splade(folder: Path, model_type: str, *, old: bool = True, **pooling) -> Path:
-    """A sparse encoder of sentence-transformers, in the old or the new spelling."""
+def splade(folder: Path, model_type: str, *, old: bool = True, most: int | None = None, **pooling) -> Path:
+    """A sparse encoder of sentence-transformers, in the old or the new spelling; `most` is its `max_active_dims`."""
     masked_model(folder, model_type)
     root = "sentence_transformers.sparse_encoder.modules"
     old_root = "sentence_transformers.sparse_encoder.models"
@@ -73,6 +73,7 @@ def splade(folder: Path, model_type: str, *, old: bool = True, **pooling) -> Pat
     options = {"max_seq_length": 40} if old else {"transformer_task": "fill-mask"}
     tiny.write_json(folder / "sentence_bert_config.json", options)
     saved = {"model_type": "SparseEncoder", "prompts": {}, "similarity_fn_name": "dot"}
+    saved |= {} if most is None else {"max_active_dims": most}
     tiny.write_json(folder / "config_sentence_transformers.json", saved)
     return folder
 

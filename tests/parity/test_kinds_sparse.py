@@ -22,6 +22,7 @@ TEXTS = texts.sample(60)[::4]
 CASES = {
     "bert": ("bert", True, {"pooling_strategy": "max"}),
     "bert sum": ("bert", True, {"pooling_strategy": "sum", "word_embedding_dimension": None}),
+    "bert, the largest": ("bert", True, {"most": 16}),
     "distilbert log twice": ("distilbert", False, {"activation_function": "log1p_relu"}),
     "roberta": ("roberta", False, {"pooling_strategy": "max", "activation_function": "relu"}),
     "modernbert": ("modernbert", False, {}),

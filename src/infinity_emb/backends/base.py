@@ -25,7 +25,7 @@ A model that reads images or sounds (`ModelSpec.reads`) asks for the arrays of i
 Arrays it gives back: `embedding` float32 `[segments, dim]`, with `norm` `[segments, 1]` (the length each vector had
 before it was divided by it) where the model ends in Normalize; or `logits` float32 `[segments, labels]`.
 Other kinds of models give `tokens` float32 `[slots, dim]`, a vector a slot, or `sparse` float32 `[rows, vocabulary]`
-from rows of one text each.
+from rows of one text each, or `codes` float32 `[segments, codes]`, sparse too.
 `segments` may be padded up by the collator (`Layout.segment_steps`); the caller drops those rows. `columns` is `slots`
 padded up (`pooled_columns`): a library that keeps something for each shape it has met (OpenVINO 0.6 MB for this product
 alone) meets few of them.

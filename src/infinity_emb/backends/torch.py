@@ -12,6 +12,7 @@ from infinity_emb.backends.layout import CPU_BATCH_TOKENS, GPU_BATCH_TOKENS, alo
 from infinity_emb.backends.torch_device import choose_device, choose_dtype
 from infinity_emb.backends.torch_forward import Forward, PackedForward, PaddedForward, packs
 from infinity_emb.backends.torch_media import FeaturesForward
+from infinity_emb.backends.torch_table import TableForward
 from infinity_emb.backends.torch_words import make_head
 from infinity_emb.errors import ConfigurationError, LoadError, NotReadyError
 from infinity_emb.models.spec.rotary import depends_on_length
@@ -74,14 +75,15 @@ class TorchBackend(Backend):
         self._threads = options.threads if self.device.type == "cpu" else None
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="torch", initializer=self._enter_thread)
         packed = packs(spec, transformers.__version__)
-        module = self._load(spec, options, dtype, packed=packed)
+        module: Any = None if spec.words is not None else self._load(spec, options, dtype, packed=packed)
         head = None if spec.classifies else make_head(torch, spec, module, self.device)  # None: logits are ready
         if spec.judge is not None:
             module = module.base_model
-        self._forward: Forward | None = _forward(torch, spec, module, packed=packed, compiled=options.compile)
+        forward = self._make_forward(spec, module, packed=packed, compiled=options.compile)
+        self._forward: Forward | None = forward
         self._modules = head
         behind = self._modules.inputs if self._modules and spec.reads is Modality.TEXT else ()
-        self._inputs = tuple(dict.fromkeys((*self._forward.inputs, *behind)))
+        self._inputs = tuple(dict.fromkeys((*forward.inputs, *behind)))
         tokens = options.extra.get("batch_tokens") or (
             GPU_BATCH_TOKENS if self.device.type == "cuda" else CPU_BATCH_TOKENS
         )
@@ -151,6 +153,11 @@ class TorchBackend(Backend):
             if isinstance(error, LoadError):
                 raise
             raise LoadError(f"torch cannot put the model on {self.device}: {error}") from error
+
+    def _make_forward(self, spec: ModelSpec, module: Any, *, packed: bool, compiled: bool) -> Forward:
+        if module is None:
+            return TableForward(self.torch, spec, self.device)
+        return _forward(self.torch, spec, module, packed=packed, compiled=compiled)
 
     def _enter_thread(self) -> None:
         """The number of threads is kept by the thread that computes."""

@@ -7,6 +7,7 @@ import logging
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from infinity_emb.backends.torch_rotary import RotaryMemory
+from infinity_emb.models.spec.layer_mean import LayerMeanSpec
 from infinity_emb.models.spec.rotary import depends_on_length
 from infinity_emb.types import Task
 
@@ -39,11 +40,16 @@ class Forward(Protocol):
     packed: bool
 
     def __call__(self, arrays: Tensors) -> Any:
-        """Token states `[slots, hidden]` of an embedder, or logits `[segments, labels]` of a scorer."""
+        """Token states `[slots, hidden]` of an embedder, or logits `[segments, labels]` of a scorer.
+
+        Where the states of all layers are averaged: `[layers + 1, slots, hidden]`.
+        """
 
 
 def packs(spec: ModelSpec, version: str) -> bool:
     """Whether rows may hold several texts with this checkpoint and this version of transformers."""
+    if spec.words is not None or spec.recurs:
+        return not spec.recurs
     if int(version.partition(".")[0]) < _MASKS_AS_GIVEN or spec.model_type not in _PACKED:
         return False
     if not spec.classifies:
@@ -57,7 +63,9 @@ class PaddedForward:
     packed = False
 
     def __init__(self, torch: Any, spec: ModelSpec, module: Any, *, compiled: bool = False) -> None:
-        self._embeds = not spec.classifies and spec.sparse is None
+        self._embeds = not spec.classifies and not spec.weighs_words
+        self._layered = any(isinstance(module, LayerMeanSpec) for module in spec.modules)
+        self._torch = torch
         expansion = spec.late.expansion if spec.late else None
         self._seen = "segment_ids" if expansion is None or expansion.attend else "key_segment_ids"
         self._types = _takes_types(module)
@@ -77,7 +85,9 @@ class PaddedForward:
         inputs = {"input_ids": ids, "attention_mask": (arrays[self._seen] > 0).long()}
         if self._types:
             inputs["token_type_ids"] = arrays["token_type_ids"]
-        output = self._module(**inputs, return_dict=True)
+        output = self._module(**inputs, return_dict=True, output_hidden_states=self._layered)
+        if self._layered:
+            return self._torch.stack(output.hidden_states).flatten(1, 2)
         return output.last_hidden_state.flatten(0, 1) if self._embeds else output.logits
 
 
@@ -91,6 +101,7 @@ class PackedForward:
         base = module.base_model if spec.classifies else module
         self._base = CompiledModule(torch, base) if compiled else base
         self._dtype = module.dtype
+        self._layered = any(isinstance(module, LayerMeanSpec) for module in spec.modules)
         self._types = _takes_types(base)
         self._padding_id = int(module.config.pad_token_id or 0) if spec.model_type in _OFFSET_POSITIONS else None
         self._classifier = module.classifier if spec.classifies else None
@@ -111,7 +122,10 @@ class PackedForward:
         }
         if self._types:
             inputs["token_type_ids"] = arrays["token_type_ids"]
-        states = self._base(**inputs, return_dict=True).last_hidden_state.flatten(0, 1)
+        output = self._base(**inputs, return_dict=True, output_hidden_states=self._layered)
+        if self._layered:
+            return self._torch.stack(output.hidden_states).flatten(1, 2)
+        states = output.last_hidden_state.flatten(0, 1)
         if self._classifier is None:
             return states
         first = states[arrays["first_index"]][:, None]

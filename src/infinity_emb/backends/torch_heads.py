@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
-
-from infinity_emb.models.safetensors_file import load_tensor
+from infinity_emb.backends.torch_tokens import TOKEN_STEPS, Weigher, inputs_of
+from infinity_emb.backends.torch_weights import read_weight
 from infinity_emb.models.spec.model import (
     Activation,
     DenseSpec,
@@ -16,10 +15,10 @@ from infinity_emb.models.spec.model import (
     PoolingMode,
     PoolingSpec,
 )
+from infinity_emb.models.spec.token_weights import WeighedPoolingSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     Tensors: TypeAlias = "dict[str, Any]"
     Step: TypeAlias = "Callable[[Any, Tensors], Any]"
@@ -48,10 +47,10 @@ class Modules:
         self._normalized = spec.normalized
         modules = spec.modules[:-1] if spec.normalized else spec.modules
         self._steps: list[Step] = [self._step(module, device) for module in modules]
-        needed = {"first_index"}  # always there, since it tells the number of segments
+        needed = {"first_index", *inputs_of(spec)}  # the first is always there, since it tells the number of segments
         for mode in spec.pooling.modes if spec.pooling else ():
             needed.update(_POOLING_INPUTS[mode])
-        if spec.pooling and not spec.pooling.include_prompt:
+        if spec.pooling and (spec.words is not None or not spec.pooling.include_prompt):
             needed.add("pool_weights")
         self.inputs = tuple(sorted(needed))
 
@@ -68,30 +67,38 @@ class Modules:
     def _step(self, module: ModuleSpec, device: Any) -> Step:
         torch = self._torch
         if isinstance(module, PoolingSpec):
-            return _Pooling(torch, module)
+            return _Pooling(torch, module, device)
         if isinstance(module, DenseSpec):
-            weight = read_weight(torch, module.weights, "linear.weight", device)
-            bias = read_weight(torch, module.weights, "linear.bias", device) if module.bias else None
-            activate = _activation(torch, module.activation)
-            linear = torch.nn.functional.linear
-            if not module.residual:
-                return lambda value, _: activate(linear(value, weight, bias))
-            if module.in_features == module.out_features:
-                return lambda value, _: activate(linear(value, weight, bias)) + value
-            beside = read_weight(torch, module.weights, "residual.weight", device)
-            return lambda value, _: activate(linear(value, weight, bias)) + linear(value, beside)
+            return self._dense(module, device)
+        if type(module) in TOKEN_STEPS:
+            step: Step = TOKEN_STEPS[type(module)](torch, module, device)
+            return step
         if isinstance(module, LayerNormSpec):
             scale, shift = (read_weight(torch, module.weights, f"norm.{name}", device) for name in ("weight", "bias"))
             return lambda value, _: torch.nn.functional.layer_norm(value, (module.size,), scale, shift)
         return lambda value, _: value / l2_norm(torch, value)
 
+    def _dense(self, module: DenseSpec, device: Any) -> Step:
+        torch = self._torch
+        weight = read_weight(torch, module.weights, "linear.weight", device)
+        bias = read_weight(torch, module.weights, "linear.bias", device) if module.bias else None
+        activate = _activation(torch, module.activation)
+        linear = torch.nn.functional.linear
+        if not module.residual:
+            return lambda value, _: activate(linear(value, weight, bias))
+        if module.in_features == module.out_features:
+            return lambda value, _: activate(linear(value, weight, bias)) + value
+        beside = read_weight(torch, module.weights, "residual.weight", device)
+        return lambda value, _: activate(linear(value, weight, bias)) + linear(value, beside)
+
 
 class _Pooling:
     """One vector a segment; several modes are concatenated in the order of `PoolingMode`."""
 
-    def __init__(self, torch: Any, spec: PoolingSpec) -> None:
+    def __init__(self, torch: Any, spec: PoolingSpec, device: Any) -> None:
         self._torch = torch
         self._modes = spec.modes
+        self._weigher = Weigher(torch, spec.token_weights, device) if isinstance(spec, WeighedPoolingSpec) else None
 
     def __call__(self, hidden: Any, arrays: Tensors) -> Any:
         parts = [self._one(mode, hidden, arrays) for mode in self._modes]
@@ -105,9 +112,10 @@ class _Pooling:
         if mode is PoolingMode.MAX:
             return hidden[arrays["token_index"]].amax(dim=1)
         weights = self._weights(arrays)[:, : len(hidden)]
+        total = None if self._weigher is None else weights @ self._weigher.of(arrays)
         if mode is PoolingMode.WEIGHTED_MEAN:
             weights = weights * (arrays["position_ids"].reshape(1, -1) + 1)
-        count = weights.sum(dim=1, keepdim=True).clamp(min=1e-9)
+        count = (weights.sum(dim=1, keepdim=True) if total is None else total).clamp(min=1e-9)
         return (weights @ hidden) / (count.sqrt() if mode is PoolingMode.MEAN_SQRT_LEN else count)
 
     def _weights(self, arrays: Tensors) -> Any:
@@ -122,13 +130,6 @@ class _Pooling:
 def l2_norm(torch: Any, value: Any) -> Any:
     """`max(‖x‖₂, 1e-12)`, the divisor of `torch.nn.functional.normalize`."""
     return torch.linalg.vector_norm(value, dim=-1, keepdim=True).clamp(min=1e-12)
-
-
-def read_weight(torch: Any, file: Path, name: str, device: Any) -> Any:
-    """A tensor of a checkpoint's small part as float32 on the device."""
-    if file.suffix == ".safetensors":
-        return torch.from_numpy(np.array(load_tensor(file, name))).to(device)
-    return torch.load(file, map_location=device, weights_only=True)[name].float()
 
 
 def _activation(torch: Any, activation: Activation) -> Callable[[Any], Any]:

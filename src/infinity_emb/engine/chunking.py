@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import dropwhile
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from infinity_emb.engine.fidelity import tail
 from infinity_emb.errors import CapabilityError
-from infinity_emb.models.spec.model import DenseSpec, NormalizeSpec, PoolingMode
+from infinity_emb.models.spec.model import NormalizeSpec, PoolingMode, PoolingSpec
+from infinity_emb.models.spec.token_weights import WeighedPoolingSpec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +26,8 @@ def check_late_chunking(spec: ModelSpec, name: str) -> None:
     pooling = spec.pooling
     if pooling is None or pooling.modes != (PoolingMode.MEAN,) or not tail.has_tail(spec):
         found = "nothing" if pooling is None else "+".join(mode.value for mode in pooling.modes)
+        if isinstance(pooling, WeighedPoolingSpec):
+            found += " of weighed words"
         raise CapabilityError(
             f"The model {name!r} cannot embed chunks in their context (late chunking): that needs mean pooling, and it "
             f"pools by {found}. Send each chunk as an input of its own.",
@@ -39,7 +43,7 @@ def embed_spans(spec: ModelSpec, tokens: Sequence[FloatArray], spans: Sequence[S
         tokens: States of each text `[tokens, width]`, those before pooling.
         spans: For each text the first token of every span and the one behind it.
     """
-    behind = tuple(module for module in spec.modules if not (isinstance(module, DenseSpec) and module.on_tokens))
+    behind = tuple(dropwhile(lambda module: not isinstance(module, PoolingSpec), spec.modules))
     unit = isinstance(behind[-1], NormalizeSpec)
     bare = replace(spec, modules=behind[:-1] if unit else behind)
     rows = [

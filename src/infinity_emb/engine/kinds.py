@@ -86,7 +86,7 @@ class KindsFace(MediaFace):
         if sparse is not None and sparse.query_weights is not None and asks(options.text):
             if self._query_weights is None:
                 self._query_weights = load_tensor(sparse.query_weights, "weight").astype(np.float32)
-            words, weights = weigh_words(features, self._query_weights, preprocessor)
+            words, weights = weigh_words(features, self._query_weights, preprocessor, sparse.most)
             return SparseResult(words, weights, usage_of(features))
         outputs = await self._compute(features, call)
         return SparseResult(list(outputs["sparse_index"]), list(outputs["sparse"]), usage_of(features))
@@ -109,7 +109,7 @@ class KindsFace(MediaFace):
             return _made((await self.several_result(inputs, ["multi_vector"], options, call)).multi_vector)
         if spec.late is None:
             self._require(Task.EMBED)
-        if spec.media:
+        if spec.media or (spec.late is None and spec.pooling is None):
             raise CapabilityError(
                 f"The model {self.card.served_name!r} gives one vector a text; it has no vectors of single tokens.",
                 param="model",

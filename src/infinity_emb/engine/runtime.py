@@ -184,13 +184,14 @@ class ModelRuntime:
     def warm_up(self, longest: int) -> None:
         """Compute a text alone and a few together, so that the first request does not pay for what comes but once.
 
-        Small batches, because start-up waits for them: what a further shape costs is little.
+        Small batches, because start-up waits for them: what a further shape costs is little. What comes out counts for
+        nothing (`empty`): a table of words may well hold nothing but zeros for this token.
 
         Raises:
             LoadError: The model cannot compute.
         """
         for length, count in ((min(8, longest), 1), (min(16, longest), 4)):
-            self._warm_up([Features(np.ones(length, np.int64))] * count)
+            self._warm_up([Features(np.ones(length, np.int64), empty=True)] * count)
 
     def warm_up_on(self, item: Features) -> None:
         """As `warm_up`, for a model whose items are all of one size."""

@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING
 
 from infinity_emb.engine.runtime import ModelRuntime
 from infinity_emb.errors import NotReadyError
+from infinity_emb.models.spec.convolution import ConvolutionSpec
 from infinity_emb.models.spec.model import DenseSpec, PoolingSpec
+from infinity_emb.models.spec.recurrent import RecurrentSpec
 from infinity_emb.types import Task
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from infinity_emb.engine.loader import LoadedModel
     from infinity_emb.models.spec.model import ModelSpec
 
+_WIDENING = (DenseSpec, ConvolutionSpec, RecurrentSpec)
 _log = logging.getLogger("infinity_emb")
 
 
@@ -86,7 +89,7 @@ class TokenStates:
 def token_view(spec: ModelSpec) -> ModelSpec:
     """An embedder up to its pooling, as sentence-transformers gives out `token_embeddings`."""
     modules = tuple(takewhile(lambda module: not isinstance(module, PoolingSpec), spec.modules))
-    widths = [module.out_features for module in modules if isinstance(module, DenseSpec)]
+    widths = [module.out_features for module in modules if isinstance(module, _WIDENING)]
     return replace(
         spec,
         task=Task.MULTI_VECTOR,

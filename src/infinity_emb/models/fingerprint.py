@@ -35,7 +35,7 @@ _IDLE_FIELDS = frozenset(
     {"checkpoint", "folder", "config", "weights", "notes", "withheld", "architecture", "similarity_fn", "reads"}
 )
 # Those that came after the first fingerprints were given out; they count where they say something.
-_LATER_FIELDS = frozenset({"adapters", "heads", "media"})
+_LATER_FIELDS = frozenset({"adapters", "heads", "media", "words"})
 
 
 class Fingerprints:

@@ -69,7 +69,7 @@ def load_module(spec: ModelSpec, purpose: str, *, trust_remote_code: bool = Fals
 def _class_name(spec: ModelSpec) -> str:
     if spec.judge is not None:
         return "AutoModelForCausalLM"
-    if spec.sparse is not None:
+    if spec.weighs_words:
         return "AutoModelForMaskedLM"
     if spec.classifies:
         return "AutoModelForSequenceClassification"

@@ -5,6 +5,7 @@ Such outputs are arrays of objects, `[texts]`, so that they are stored and hande
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,13 +30,21 @@ def split_outputs(batch: Batch, outputs: Arrays) -> Arrays:
     made: Arrays = {}
     for name, array in outputs.items():
         rows, split = RAGGED[name]
-        needed = batch.rows if rows == "rows" else batch.rows * batch.width
-        if array.ndim != 2 or array.shape[0] != needed or array.dtype.kind != "f":
+        least, most = _expected(rows, batch)
+        if array.ndim != 2 or not least <= array.shape[0] <= most or array.dtype.kind != "f":
             raise BackendError(f"the backend returned {name!r} as {array.dtype} {list(array.shape)}; this is a bug.")
         if not np.isfinite(array.sum(dtype=np.float64)):
             raise BackendError("the result holds numbers that are not finite (NaN or infinity).")
         made.update(split(batch, array))
     return made
+
+
+def _expected(rows: str, batch: Batch) -> tuple[int, float]:
+    """Least and largest number of rows of an output; segments may be padded up."""
+    if rows == "segments":
+        return len(batch.entries), math.inf
+    count = batch.rows if rows == "rows" else batch.rows * batch.width
+    return count, count
 
 
 def _tokens(batch: Batch, array: NDArray[Any]) -> Arrays:
@@ -60,7 +69,15 @@ def _slots(batch: Batch, array: NDArray[Any], name: str) -> NDArray[Any]:
 
 def _sparse(batch: Batch, array: NDArray[Any]) -> Arrays:
     """`[rows, vocabulary]` → the numbers of the words that weigh something, ascending, and their weights."""
-    rows = [array[start // batch.width] for start in batch.starts]
+    return _weighed([array[start // batch.width] for start in batch.starts])
+
+
+def _codes(batch: Batch, array: NDArray[Any]) -> Arrays:
+    """`[segments, codes]` → the same as `_sparse`, without the rows of padding segments."""
+    return _weighed(list(array[: len(batch.entries)]))
+
+
+def _weighed(rows: list[NDArray[Any]]) -> Arrays:
     words = [np.flatnonzero(row) for row in rows]
     return {
         "sparse": _objects([row[index] for row, index in zip(rows, words, strict=True)]),
@@ -80,4 +97,5 @@ RAGGED: dict[str, tuple[str, Callable[[Batch, NDArray[Any]], Arrays]]] = {
     "tokens": ("slots", _tokens),
     "token_weights": ("slots", _token_weights),
     "sparse": ("rows", _sparse),
+    "codes": ("segments", _codes),
 }

@@ -71,9 +71,11 @@ def compute_reference(spec: ModelSpec, options: BackendOptions, items: Sequence[
             return _whole(spec, options, items)
         _log.warning("no self-check: what follows the token states of %s is not known here", spec.checkpoint.model_id)
         return None
-    bare = replace(
-        spec, task=Task.EMBED, modules=(), labels=(), heads=None
-    )  # a backend without modules returns token states
+    front = tail.front_of(spec)
+    bare = replace(  # a backend without pooling returns token states
+        spec, task=Task.EMBED, modules=front, labels=(), heads=None
+    )
+    spec = replace(spec, modules=spec.modules[len(front) :])
     for engine, backend in _open(bare, options):
         try:
             states = [_alone(backend, item)["embedding"][: item.cost] for item in items]
@@ -91,7 +93,8 @@ def compute_reference(spec: ModelSpec, options: BackendOptions, items: Sequence[
 
 def _whole(spec: ModelSpec, options: BackendOptions, items: Sequence[Features]) -> Reference | None:
     """Results of a head that is not written in NumPy: from the graph, but in float32 and alone."""
-    output = "logits" if spec.labels else OUTPUTS[spec.task]
+    coded = spec.sparse is not None and spec.sparse.codes is not None
+    output = "logits" if spec.labels else "codes" if coded else OUTPUTS[spec.task]
     for engine, backend in _open(spec, options):
         try:
             rows = [_alone(backend, item)[output][0].astype(np.float64) for item in items]

@@ -12,7 +12,11 @@ import numpy as np
 
 from infinity_emb.errors import CheckpointError
 from infinity_emb.models.safetensors_file import load_tensor, read_header
+from infinity_emb.models.spec.convolution import ConvolutionSpec
+from infinity_emb.models.spec.layer_mean import LayerMeanSpec
 from infinity_emb.models.spec.model import Activation, DenseSpec, LayerNormSpec, NormalizeSpec, PoolingMode, PoolingSpec
+from infinity_emb.models.spec.recurrent import RecurrentSpec
+from infinity_emb.models.spec.token_weights import WeighedPoolingSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.float64]
 
 _KNOWN_MODULES = (PoolingSpec, DenseSpec, LayerNormSpec, NormalizeSpec)
+_OF_BACKENDS = (LayerMeanSpec, ConvolutionSpec, RecurrentSpec)  # left to backends, in float32 and alone
 
 
 class _Layer(NamedTuple):
@@ -52,15 +57,21 @@ def has_tail(spec: ModelSpec) -> bool:
     functions = {module.activation for module in spec.modules if isinstance(module, DenseSpec)}
     if not functions <= set(_FUNCTIONS):
         return False
-    if spec.judge is not None:
+    if spec.judge is not None or spec.sparse is not None or isinstance(spec.pooling, WeighedPoolingSpec):
         return False
     if spec.labels:
         return spec.model_type in _HEADS and bool(spec.weights) and all(map(_readable, spec.weights))
     return (
         (spec.pooling is not None or spec.gives_tokens)
-        and all(isinstance(m, _KNOWN_MODULES) for m in spec.modules)
+        and all(isinstance(m, _KNOWN_MODULES) for m in spec.modules[len(front_of(spec)) :])
         and all(map(_readable, files))
     )
+
+
+def front_of(spec: ModelSpec) -> tuple[ModuleSpec, ...]:
+    """The first modules, up to the last one that is not known here and acts on token states."""
+    places = [number for number, module in enumerate(spec.modules, 1) if isinstance(module, _OF_BACKENDS)]
+    return spec.modules[: places[-1]] if places else ()
 
 
 def embed(spec: ModelSpec, states: Numbers, prompt_tokens: int) -> Numbers:

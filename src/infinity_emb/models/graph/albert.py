@@ -17,8 +17,12 @@ def encode(builder: GraphBuilder, config: Config) -> str:
     width, heads = int(require_config(config, "hidden_size")), int(require_config(config, "num_attention_heads"))
     hidden = builder.linear(_embeddings(builder, config), "encoder.embedding_hidden_mapping_in")
     attention = SegmentAttention(builder, Heads(heads, width // heads), segment_mask(builder))
-    for name in _layer_names(config):
+    names, inside = _layer_names(config), int(config.get("inner_group_num", 1))
+    builder.state(hidden)
+    for number, name in enumerate(names, 1):
         hidden = _layer(builder, config, attention, hidden, name)
+        if number % inside == 0:
+            builder.state(hidden)
     return hidden
 
 

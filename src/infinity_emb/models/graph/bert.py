@@ -93,8 +93,9 @@ def _layers(builder: GraphBuilder, config: Config, hidden: str) -> str:
     width = int(require_config(config, "hidden_size"))
     heads = int(require_config(config, "num_attention_heads"))
     attention = SegmentAttention(builder, Heads(heads, width // heads), segment_mask(builder))
+    builder.state(hidden)
     for number in range(int(require_config(config, "num_hidden_layers"))):
-        hidden = _layer(builder, config, attention, hidden, f"encoder.layer.{number}")
+        hidden = builder.state(_layer(builder, config, attention, hidden, f"encoder.layer.{number}"))
     return hidden
 
 

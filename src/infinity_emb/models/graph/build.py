@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from infinity_emb.errors import NotComputedError
 from infinity_emb.models.graph.architecture import check_config
 from infinity_emb.models.graph.builder import GraphBuilder
+from infinity_emb.models.graph.codes import codes_of
 from infinity_emb.models.graph.heads import apply_modules, token_vectors
 from infinity_emb.models.graph.registry import architecture, joint_architecture
 from infinity_emb.models.graph.tensors import Tensors
@@ -46,12 +47,10 @@ def build_graph(spec: ModelSpec) -> Graph:
     tensors = Tensors(spec.weights, family.prefixes)
     builder = GraphBuilder(tensors, hides_filling=hides, longest=spec.max_length)
     hidden = family.encode(builder, spec.config)
-    if spec.task is Task.EMBED:
-        return builder.finish(apply_modules(builder, spec, hidden))
-    if spec.task is Task.MULTI_VECTOR:
-        return builder.finish(token_vectors(builder, spec, hidden))
-    if spec.sparse is not None:
+    if spec.weighs_words and spec.sparse is not None:
         return replace(builder.finish(sparse_weights(builder, spec, spec.sparse, hidden)), packed=False)
+    if spec.task in {Task.EMBED, Task.MULTI_VECTOR, Task.SPARSE}:
+        return replace(builder.finish(_vectors(builder, spec, hidden)), packed=not spec.recurs)
     if spec.judge is not None:
         return builder.finish({"logits": (answer_logit(builder, spec.config, spec.judge, hidden), 1)})
     if family.score is None:
@@ -61,3 +60,10 @@ def build_graph(spec: ModelSpec) -> Graph:
         )
     labels = len(spec.labels)
     return builder.finish({"logits": (family.score(builder, spec.config, hidden, labels), labels)})
+
+
+def _vectors(builder: GraphBuilder, spec: ModelSpec, hidden: str) -> dict[str, tuple[str, int]]:
+    """What the modules behind the token states make of them."""
+    if spec.sparse is not None and spec.sparse.codes is not None:
+        return codes_of(builder, spec, spec.sparse.codes, hidden)
+    return (apply_modules if spec.task is Task.EMBED else token_vectors)(builder, spec, hidden)

@@ -70,6 +70,7 @@ class GraphBuilder:
         self.tensors = tensors
         self.longest = longest
         self.hides_filling = hides_filling
+        self.states: list[str] = []
         self._nodes: list[onnx.NodeProto] = []
         self._constants: dict[tuple[str, tuple[int, ...], bytes], onnx.TensorProto] = {}
         self._weights: dict[str, tuple[Location, Weight]] = {}
@@ -169,20 +170,30 @@ class GraphBuilder:
             weight = self.node("Add", [weight, self.number(offset)])
         return self.node("Mul", [self.node("Div", [value, length]), weight])
 
-    def split(self, value: str, first: int, second: int) -> tuple[str, str]:
-        """`[…, first + second]` → `[…, first]` and `[…, second]`."""
+    def split(self, value: str, first: int, second: int, *, axis: int = -1) -> tuple[str, str]:
+        """`[…, first + second]` → `[…, first]` and `[…, second]`, or likewise along another axis."""
         self._count += 1
         outputs = [f"split_{self._count}_{number}" for number in (0, 1)]
-        node = helper.make_node("Split", [value, self.ints(first, second)], outputs, name=outputs[0], axis=-1)
+        node = helper.make_node("Split", [value, self.ints(first, second)], outputs, name=outputs[0], axis=axis)
+        self._nodes.append(node)
+        return outputs[0], outputs[1]
+
+    def state(self, hidden: str) -> str:
+        """Note what goes into the first layer, and what comes out of each; the same value comes back."""
+        self.states.append(hidden)
+        return hidden
+
+    def top(self, value: str, count: int) -> tuple[str, str]:
+        """The `count` largest numbers along the last axis and their places."""
+        self._count += 1
+        outputs = [f"topk_{self._count}", f"topk_{self._count}_index"]
+        node = helper.make_node("TopK", [value, self.ints(count)], outputs, name=outputs[0], axis=-1)
         self._nodes.append(node)
         return outputs[0], outputs[1]
 
     def smallest_of_top(self, value: str, count: int) -> str:
         """The `count`-th largest number along the last axis, `[…, 1]`."""
-        self._count += 1
-        top = f"topk_{self._count}"
-        node = helper.make_node("TopK", [value, self.ints(count)], [top, f"{top}_index"], name=top, axis=-1)
-        self._nodes.append(node)
+        top, _ = self.top(value, count)
         return self.node("Slice", [top, self.ints(count - 1), self.ints(count), self.ints(-1)])
 
     def activation(self, value: str, name: str) -> str:

@@ -7,11 +7,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 from onnx import TensorProto
 
+from infinity_emb.models.graph.tensors import module_tensors
+
 if TYPE_CHECKING:
     from infinity_emb.models.graph.builder import GraphBuilder
+    from infinity_emb.models.graph.tensors import Tensors
+    from infinity_emb.models.spec.convolution import ConvolutionSpec
 
 
-def convolve(builder: GraphBuilder, hidden: str, name: str, kernel: int) -> str:
+def convolve_all(builder: GraphBuilder, module: ConvolutionSpec, hidden: str) -> str:
+    """Every convolution of a module, side by side: `[slots, in]` → `[slots, out]`."""
+    source = module_tensors(module.weights)
+    parts = [
+        convolve(builder, hidden, f"convs.{number}", kernel, source) for number, kernel in enumerate(module.kernels)
+    ]
+    return builder.node("Concat", parts, axis=-1)
+
+
+def convolve(builder: GraphBuilder, hidden: str, name: str, kernel: int, source: Tensors | None = None) -> str:
     """`torch.nn.Conv1d` with zeros beyond both ends of a text: `[slots, in]` → `[slots, out]`.
 
     Args:
@@ -19,14 +32,15 @@ def convolve(builder: GraphBuilder, hidden: str, name: str, kernel: int) -> str:
         hidden: Token states.
         name: Of the weight `[out, in, kernel]` and the bias.
         kernel: Odd number of tokens that one result sees.
+        source: Of the weights; None is the checkpoint.
     """
     taps = [_shifted(builder, hidden, offset) for offset in range(-(kernel // 2), kernel // 2 + 1)]
-    weight = builder.node("Transpose", [builder.weight(f"{name}.weight")], perm=[2, 1, 0])
+    weight = builder.node("Transpose", [builder.weight(f"{name}.weight", source=source)], perm=[2, 1, 0])
     parts = [
         builder.node("MatMul", [tap, builder.gather(weight, builder.constant(number, np.int64))])
         for number, tap in enumerate(taps)
     ]
-    return builder.add(*parts, builder.weight(f"{name}.bias"))
+    return builder.add(*parts, builder.weight(f"{name}.bias", source=source))
 
 
 def _shifted(builder: GraphBuilder, hidden: str, offset: int) -> str:

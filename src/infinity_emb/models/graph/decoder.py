@@ -130,8 +130,9 @@ def architecture(traits: Traits) -> Architecture:
         hidden = words
         if traits.scaled:
             hidden = builder.node("Mul", [words, builder.number(math.sqrt(layers.width))])
+        builder.state(hidden)
         for number in range(len(layers.windows)):
-            hidden = layers(hidden, number)
+            hidden = builder.state(layers(hidden, number))
         return layers.norm(hidden, "norm")
 
     return Architecture(encode, score_last, ("model.",))

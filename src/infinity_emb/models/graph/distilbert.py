@@ -20,8 +20,9 @@ def encode(builder: GraphBuilder, config: Config) -> str:
     places = builder.lookup("embeddings.position_embeddings.weight", builder.flatten(builder.input("position_ids")))
     hidden = builder.layer_norm(builder.add(words, places), "embeddings.LayerNorm", EPSILON)
     attention = SegmentAttention(builder, Heads(heads, width // heads), segment_mask(builder))
+    builder.state(hidden)
     for number in range(int(require_config(config, "n_layers"))):
-        hidden = _layer(builder, config, attention, hidden, f"transformer.layer.{number}")
+        hidden = builder.state(_layer(builder, config, attention, hidden, f"transformer.layer.{number}"))
     return hidden
 
 

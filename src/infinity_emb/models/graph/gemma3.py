@@ -83,8 +83,9 @@ def encode(builder: GraphBuilder, config: Config) -> str:
     words = builder.lookup("embed_tokens.weight", builder.flatten(builder.input("input_ids")))
     layers = _Layers(builder, config)
     hidden = builder.node("Mul", [words, builder.number(math.sqrt(layers.width))])
+    builder.state(hidden)
     for number in range(len(layers.kinds)):
-        hidden = layers(hidden, number)
+        hidden = builder.state(layers(hidden, number))
     return layers.norm(hidden, "norm")
 
 

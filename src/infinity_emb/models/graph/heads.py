@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from infinity_emb.errors import CheckpointError
-from infinity_emb.models.graph.tensors import Tensors
+from infinity_emb.models.graph.bag import bag_of_words
+from infinity_emb.models.graph.columns import pad_to_columns
+from infinity_emb.models.graph.convolution import convolve_all
+from infinity_emb.models.graph.layer_mean import mean_of_layers
+from infinity_emb.models.graph.recurrent import recur
+from infinity_emb.models.graph.tensors import Tensors, module_tensors
+from infinity_emb.models.graph.token_weights import total_weight, weigh
+from infinity_emb.models.spec.bag import BagSpec
+from infinity_emb.models.spec.convolution import ConvolutionSpec
+from infinity_emb.models.spec.layer_mean import LayerMeanSpec
 from infinity_emb.models.spec.model import (
     Activation,
     DenseSpec,
@@ -16,11 +25,23 @@ from infinity_emb.models.spec.model import (
     PoolingMode,
     PoolingSpec,
 )
+from infinity_emb.models.spec.recurrent import RecurrentSpec
+from infinity_emb.models.spec.token_weights import TokenWeightsSpec, WeighedPoolingSpec
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from infinity_emb.models.graph.builder import GraphBuilder
     from infinity_emb.models.spec.token_heads import HeadSpec
 
+# Modules that turn token states (or ids) into something else, in files of their own.
+_ON_TOKENS: dict[type, Callable[[GraphBuilder, Any, str], str]] = {
+    BagSpec: bag_of_words,
+    ConvolutionSpec: convolve_all,
+    LayerMeanSpec: mean_of_layers,
+    RecurrentSpec: recur,
+    TokenWeightsSpec: weigh,
+}
 LAYER_NORM_EPSILON = 1e-5  # default of torch.nn.LayerNorm
 
 
@@ -56,12 +77,17 @@ def _head(builder: GraphBuilder, spec: ModelSpec, head: HeadSpec, hidden: str) -
     return builder.node("Gemm", inputs, transB=1)
 
 
-def token_vectors(builder: GraphBuilder, spec: ModelSpec, hidden: str) -> dict[str, tuple[str, int]]:
-    """Turn token states into the output `tokens`: a vector a slot, padding slots included."""
+def apply_all(builder: GraphBuilder, spec: ModelSpec, hidden: str) -> tuple[str, int]:
+    """Token states through every module: the value, and its width."""
     value, width = hidden, spec.hidden_size
     for module in spec.modules:
         value, width = _apply(builder, module, value, width)
-    return {"tokens": (value, width)}
+    return value, width
+
+
+def token_vectors(builder: GraphBuilder, spec: ModelSpec, hidden: str) -> dict[str, tuple[str, int]]:
+    """Turn token states into the output `tokens`: a vector a slot, padding slots included."""
+    return {"tokens": apply_all(builder, spec, hidden)}
 
 
 def _apply(builder: GraphBuilder, module: ModuleSpec, value: str, width: int) -> tuple[str, int]:
@@ -70,9 +96,11 @@ def _apply(builder: GraphBuilder, module: ModuleSpec, value: str, width: int) ->
     if isinstance(module, DenseSpec):
         return _dense(builder, module, value), module.out_features
     if isinstance(module, LayerNormSpec):
-        source = _module_tensors(module)
+        source = module_tensors(module.weights)
         inputs = [value, builder.weight("norm.weight", (width,), source), builder.weight("norm.bias", (width,), source)]
         return builder.node("LayerNormalization", inputs, axis=-1, epsilon=LAYER_NORM_EPSILON), width
+    if type(module) in _ON_TOKENS:
+        return _ON_TOKENS[type(module)](builder, module, value), getattr(module, "out_features", width)
     if isinstance(module, NormalizeSpec):
         return builder.node("Div", [value, builder.l2_norm(value)]), width
     raise CheckpointError(f"The module {type(module).__name__} has no graph builder. This is a bug.")
@@ -80,11 +108,13 @@ def _apply(builder: GraphBuilder, module: ModuleSpec, value: str, width: int) ->
 
 def pool(builder: GraphBuilder, module: PoolingSpec, hidden: str) -> str:
     """One vector a segment; several modes are concatenated in the order of `PoolingMode`."""
-    parts = [_pool_one(builder, mode, hidden) for mode in module.modes]
+    total = total_weight(builder, module.token_weights) if isinstance(module, WeighedPoolingSpec) else None
+    parts = [_pool_one(builder, mode, hidden, total) for mode in module.modes]
     return parts[0] if len(parts) == 1 else builder.node("Concat", parts, axis=-1)
 
 
-def _pool_one(builder: GraphBuilder, mode: PoolingMode, hidden: str) -> str:
+def _pool_one(builder: GraphBuilder, mode: PoolingMode, hidden: str, weight: str | None) -> str:
+    """`weight` is what means are divided by, `[segments, 1]`, if not by the number of tokens."""
     if mode is PoolingMode.CLS:
         return builder.gather(hidden, builder.input("first_index"))
     if mode is PoolingMode.LAST_TOKEN:
@@ -93,7 +123,7 @@ def _pool_one(builder: GraphBuilder, mode: PoolingMode, hidden: str) -> str:
         tokens = builder.gather(hidden, builder.input("token_index"))
         return builder.node("ReduceMax", [tokens, builder.ints(1)], keepdims=0)
     weighted = mode is PoolingMode.WEIGHTED_MEAN
-    total, count = _sums(builder, hidden, "position_weights" if weighted else "pool_weights")
+    total, count = _sums(builder, hidden, "position_weights" if weighted else "pool_weights", weight)
     if mode is PoolingMode.MEAN_SQRT_LEN:
         count = builder.node("Sqrt", [count])
     return builder.node("Div", [total, count])
@@ -116,25 +146,17 @@ def last_real_token(builder: GraphBuilder, padding_id: int | None) -> str:
     return builder.node("ReduceMax", [kept, builder.ints(1)], keepdims=0)
 
 
-def _sums(builder: GraphBuilder, value: str, weights: str) -> tuple[str, str]:
-    """Weighted sum over each segment's tokens, and the sum of the weights."""
+def _sums(builder: GraphBuilder, value: str, weights: str, count: str | None = None) -> tuple[str, str]:
+    """Weighted sum over each segment's tokens, and the sum of the weights unless `count` is given."""
     factors = builder.input(weights)
-    total = builder.node("MatMul", [factors, _padded(builder, value, factors)])
-    count = builder.node("ReduceSum", [factors, builder.ints(1)], keepdims=1)
+    total = builder.node("MatMul", [factors, pad_to_columns(builder, value, factors)])
+    if count is None:
+        count = builder.node("ReduceSum", [factors, builder.ints(1)], keepdims=1)
     return total, builder.node("Max", [count, builder.number(1e-9)])
 
 
-def _padded(builder: GraphBuilder, value: str, factors: str) -> str:
-    """Rows of zeros behind `[slots, width]`, up to the columns of the weights; see `base` on why there are more."""
-    columns = builder.gather(builder.node("Shape", [factors]), builder.ints(1))
-    slots = builder.gather(builder.node("Shape", [value]), builder.ints(0))
-    missing = builder.node("Sub", [columns, slots])
-    ends = builder.node("Concat", [builder.ints(0, 0), missing, builder.ints(0)], axis=0)
-    return builder.node("Pad", [value, ends])
-
-
 def _dense(builder: GraphBuilder, module: DenseSpec, value: str) -> str:
-    source = _module_tensors(module)
+    source = module_tensors(module.weights)
     shape = (module.out_features, module.in_features)
     inputs = [value, builder.weight("linear.weight", shape, source)]
     if module.bias:
@@ -149,7 +171,3 @@ def _dense(builder: GraphBuilder, module: DenseSpec, value: str) -> str:
     if module.in_features != module.out_features:
         value = builder.node("Gemm", [value, builder.weight("residual.weight", shape, source)], transB=1)
     return builder.add(result, value)
-
-
-def _module_tensors(module: DenseSpec | LayerNormSpec) -> Tensors:
-    return Tensors([module.weights], scope=f"{module.weights.parent.name}/")

@@ -83,8 +83,9 @@ def encode(builder: GraphBuilder, config: Config) -> str:
     words = builder.lookup("embeddings.tok_embeddings.weight", builder.flatten(builder.input("input_ids")))
     layers = _Layers(builder, config)
     hidden = layers.norm(words, "embeddings.norm")
+    builder.state(hidden)
     for number in range(len(layers.kinds)):
-        hidden = layers(hidden, number)
+        hidden = builder.state(layers(hidden, number))
     return layers.norm(hidden, "final_norm")
 
 

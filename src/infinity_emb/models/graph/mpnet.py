@@ -27,8 +27,9 @@ def encode(builder: GraphBuilder, config: Config) -> str:
     bias = bucket_bias(builder, "encoder.relative_attention_bias.weight", BUCKETS, FARTHEST)
     mask = builder.add(bias, segment_mask(builder))
     attention = SegmentAttention(builder, Heads(heads, width // heads), mask)
+    builder.state(hidden)
     for number in range(int(require_config(config, "num_hidden_layers"))):
-        hidden = _layer(builder, config, attention, hidden, f"encoder.layer.{number}")
+        hidden = builder.state(_layer(builder, config, attention, hidden, f"encoder.layer.{number}"))
     return hidden
 
 

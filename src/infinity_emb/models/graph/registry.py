@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 _PACKAGE = "infinity_emb.models.graph"
 _ARCHITECTURES: dict[str, str] = {
     "albert": f"{_PACKAGE}.albert:ALBERT",
+    "bag": f"{_PACKAGE}.static:BAG",
     "bert": f"{_PACKAGE}.bert:BERT",
     "camembert": f"{_PACKAGE}.bert:ROBERTA",
     "deberta-v2": f"{_PACKAGE}.deberta_v2:DEBERTA_V2",
@@ -35,6 +36,7 @@ _ARCHITECTURES: dict[str, str] = {
     "static": f"{_PACKAGE}.static:STATIC",
     "t5": f"{_PACKAGE}.t5:T5",
     "umt5": f"{_PACKAGE}.t5:UMT5",
+    "words": f"{_PACKAGE}.static:WORDS",
     "xlm-roberta": f"{_PACKAGE}.xlm_roberta:XLM_ROBERTA",
 }
 # The same for models that read media beside text.

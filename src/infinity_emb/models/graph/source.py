@@ -14,6 +14,7 @@ from infinity_emb.models.graph.foreign import adapt_file, open_file
 from infinity_emb.models.graph.registry import has_builder, supported_model_types
 from infinity_emb.models.graph.unpickled import with_safe_parts, with_safetensors
 from infinity_emb.models.onnx_files import OWN_FILES, folders_of, own_files
+from infinity_emb.models.spec.model import DenseSpec, LayerNormSpec, NormalizeSpec, PoolingSpec
 from infinity_emb.models.spec.rotary import depends_on_length
 
 if TYPE_CHECKING:
@@ -116,12 +117,16 @@ def _check_foreign(spec: ModelSpec) -> None:
 def _only_built(spec: ModelSpec) -> str:
     """What of a checkpoint only our own builders write, in words; empty if there is nothing of the kind."""
     expansion = spec.late.expansion if spec.late else None
+    known = (PoolingSpec, DenseSpec, LayerNormSpec, NormalizeSpec)
+    other = [module for module in spec.modules if not isinstance(module, known)]
+    if other or spec.words is not None:
+        return "has modules that act on its token states before pooling"
     hides = "fills queries up with tokens that are not seen" if expansion is not None and not expansion.attend else ""
     return next((words for found, words in _OWN_KINDS.items() if getattr(spec, found)), hides)
 
 
 def _readable(spec: ModelSpec) -> bool:
-    return bool(spec.weights)
+    return bool(spec.weights) or spec.words is not None
 
 
 def _asked_for(spec: ModelSpec, name: str) -> Path:

@@ -29,4 +29,18 @@ def encode(builder: GraphBuilder, config: Config) -> str:
     return builder.node("Mul", [rows, builder.node("Unsqueeze", [builder.lookup("weights", tokens), builder.ints(1)])])
 
 
+def encode_words(builder: GraphBuilder, config: Config) -> str:
+    """Rows of a table of whole words (WordEmbeddings)."""
+    del config
+    return builder.lookup("emb_layer.weight", builder.flatten(builder.input("input_ids")))
+
+
+def encode_bag(builder: GraphBuilder, config: Config) -> str:
+    """Nothing but the ids: the module that follows needs no states (BoW)."""
+    del config
+    return builder.flatten(builder.input("input_ids"))
+
+
+BAG = Architecture(encode_bag, None, ())
+WORDS = Architecture(encode_words, None, ())
 STATIC = Architecture(encode, None, ())

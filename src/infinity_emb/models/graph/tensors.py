@@ -97,6 +97,11 @@ class Tensors:
         return Weight(raw.view(numpy_type).reshape(location.shape), onnx_type)
 
 
+def module_tensors(weights: Path) -> Tensors:
+    """Those of a small module, apart from those of other modules that have the same names."""
+    return Tensors([weights], scope=f"{weights.parent.name}/")
+
+
 def _spellings(name: str) -> tuple[str, ...]:
     """A name and how checkpoints converted from TensorFlow spell it."""
     if name.endswith("LayerNorm.weight"):

@@ -12,7 +12,10 @@ from infinity_emb.config.environment import environ
 from infinity_emb.models.hub import HubSettings
 from infinity_emb.models.hub.storage import storage_errors
 from infinity_emb.models.pickled import convert
+from infinity_emb.models.spec.convolution import ConvolutionSpec
+from infinity_emb.models.spec.layer_mean import LayerMeanSpec
 from infinity_emb.models.spec.model import DenseSpec, LayerNormSpec
+from infinity_emb.models.spec.recurrent import RecurrentSpec
 from infinity_emb.models.spec.weights import is_pickle
 
 if TYPE_CHECKING:
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 
     from infinity_emb.models.spec.model import ModelSpec
 
+_WEIGHED = (DenseSpec, LayerNormSpec, LayerMeanSpec, ConvolutionSpec, RecurrentSpec)
 _log = logging.getLogger("infinity_emb")
 
 
@@ -39,16 +43,21 @@ def with_safetensors(spec: ModelSpec, cache_folder: Path | None) -> ModelSpec:
 
 def with_safe_parts(spec: ModelSpec, cache_folder: Path | None) -> ModelSpec:
     """As `with_safetensors`, for the modules and heads alone, which also stand behind graphs that are not ours."""
-    modules = [one for one in spec.modules if isinstance(one, (DenseSpec, LayerNormSpec))]
-    heads = spec.heads
-    files = [one.weights for one in (*modules, *(heads.all if heads else ()))]
+    modules = [one for one in spec.modules if isinstance(one, _WEIGHED)]
+    heads, sparse = spec.heads, spec.sparse
+    codes = sparse.codes if sparse else None
+    files = [one.weights for one in (*modules, *(heads.all if heads else ()), *([codes] if codes else []))]
     if not any(map(is_pickle, files)):
         return spec
     parent = _parent(cache_folder)
+    if sparse and codes:
+        sparse = replace(sparse, codes=replace(codes, weights=_converted(codes.weights, parent)))
     return replace(
         spec,
+        sparse=sparse,
         modules=tuple(
-            replace(one, weights=_converted(one.weights, parent)) if one in modules else one for one in spec.modules
+            replace(one, weights=_converted(one.weights, parent)) if isinstance(one, _WEIGHED) else one
+            for one in spec.modules
         ),
         heads=heads and heads.moved(lambda file: _converted(file, parent)),
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from infinity_emb.errors import CheckpointError
 from infinity_emb.models.graph.architecture import Config, check_config
+from infinity_emb.models.graph.codes import keep_largest
 
 if TYPE_CHECKING:
     from infinity_emb.models.graph.builder import GraphBuilder
@@ -109,6 +110,8 @@ def sparse_weights(
         pooled = builder.node("ReduceSum", [_damped(builder, sparse, positive), builder.ints(1)], keepdims=0)
     else:  # the logarithm grows with its argument, so it is enough to take it of the largest
         pooled = _damped(builder, sparse, builder.node("ReduceMax", [positive, builder.ints(1)], keepdims=0))
+    if sparse.most is not None and sparse.most < sparse.vocabulary:
+        pooled = keep_largest(builder, pooled, sparse.most)
     return {"sparse": (pooled, sparse.vocabulary)}
 
 

@@ -37,9 +37,9 @@ def encode(builder: GraphBuilder, config: Config) -> str:
     for field, known in _KNOWN.items():
         check_config(config, field, *known)
     layers = _Layers(builder, config)
-    hidden = builder.layer_norm(layers.embeddings(), "emb_ln", layers.epsilon)
+    hidden = builder.state(builder.layer_norm(layers.embeddings(), "emb_ln", layers.epsilon))
     for number in range(int(require_config(config, "num_hidden_layers"))):
-        hidden = layers(hidden, f"encoder.layers.{number}")
+        hidden = builder.state(layers(hidden, f"encoder.layers.{number}"))
     return hidden
 
 

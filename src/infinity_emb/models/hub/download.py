@@ -13,7 +13,7 @@ from huggingface_hub.utils import tqdm as hub_tqdm  # type: ignore[attr-defined]
 
 from infinity_emb.errors import AccessDeniedError, CheckpointError, HubNetworkError, LoadError, RepositoryNotFoundError
 from infinity_emb.models.hub.checkpoint import Checkpoint
-from infinity_emb.models.hub.modules import MODULES_FILE, module_folders
+from infinity_emb.models.hub.modules import MODULES_FILE, is_weightless, module_folders
 from infinity_emb.models.hub.names import is_commit
 from infinity_emb.models.hub.selection import SAFE_FILES, Wanted, check_file_names, select
 from infinity_emb.models.hub.snapshot import DEFAULT_REVISION, cached_checkpoint, repository_folder
@@ -100,8 +100,12 @@ def _fetch(
     """Ask for the commit and the file list, fetch what is needed, then let the revision point to the commit."""
     commit, names = _newest(repository_id, revision, settings)
     folder = repository_folder(settings.hub_cache, repository_id) / "snapshots" / commit
-    folders = module_folders(_modules_json(repository_id, commit, settings), names) if MODULES_FILE in names else ()
-    needed = select(names, folders, wanted)
+    folders: tuple[str, ...] = ()
+    weightless = False
+    if MODULES_FILE in names:
+        modules_json = _modules_json(repository_id, commit, settings)
+        folders, weightless = module_folders(modules_json, names), is_weightless(modules_json)
+    needed = select(names, folders, wanted, weightless=weightless)
     source = "hub cache (current)"
     if not _all_there(folder, needed):
         source = settings.endpoint or "Hugging Face hub"

@@ -13,13 +13,21 @@ if TYPE_CHECKING:
 
 MODULES_FILE = "modules.json"
 _COPIES = frozenset({"onnx", "openvino"})  # folders of converted copies, which are no modules
+_WEIGHTLESS = frozenset({"BoW", "Dropout", "Normalize"})
 # Last part of a module's type → files without which it cannot work; other types may do without any.
 _REQUIRED = {
     "Transformer": ("config.json",),
     "CLIPModel": ("config.json", "preprocessor_config.json"),
     "Pooling": ("config.json",),
     "Dense": ("config.json", "model.safetensors"),
+    "WeightedLayerPooling": ("config.json",),
+    "SparseAutoEncoder": ("config.json", "model.safetensors"),
     "LayerNorm": ("config.json", "model.safetensors"),
+    "WordWeights": ("config.json",),
+    "WordEmbeddings": ("wordembedding_config.json", "whitespacetokenizer_config.json"),
+    "CNN": ("cnn_config.json",),
+    "LSTM": ("lstm_config.json",),
+    "BoW": ("config.json",),
 }
 
 
@@ -61,6 +69,16 @@ def module_folders(modules_json: bytes, names: Collection[str] = ()) -> tuple[st
         inside = (name[len(start) :].split("/") for name in names if name.startswith(start))
         folders += [start + parts[0] for parts in inside if parts[1:] == ["config.json"] and parts[0] not in _COPIES]
     return tuple(dict.fromkeys(folders))
+
+
+def is_weightless(modules_json: bytes) -> bool:
+    """Whether the model has no weights beside its configuration: a bag of words that is as it is, or normalised.
+
+    Raises:
+        CheckpointError: See `module_folders`.
+    """
+    kinds = {kind for _, kind in _modules(modules_json)}
+    return "BoW" in kinds and kinds <= _WEIGHTLESS
 
 
 def required_files(modules_json: bytes) -> tuple[str, ...]:

@@ -56,13 +56,16 @@ def check_file_names(names: Iterable[str]) -> None:
             )
 
 
-def select(names: Collection[str], folders: Collection[str] = (), wanted: Wanted = SAFE_FILES) -> tuple[str, ...]:
+def select(
+    names: Collection[str], folders: Collection[str] = (), wanted: Wanted = SAFE_FILES, *, weightless: bool = False
+) -> tuple[str, ...]:
     """Pick the files to fetch.
 
     Args:
         names: Every file of the repository, `/`-separated.
         folders: Folders of its modules.
         wanted: What else to take.
+        weightless: The model has no weights.
 
     Returns:
         The chosen names, sorted.
@@ -81,7 +84,7 @@ def select(names: Collection[str], folders: Collection[str] = (), wanted: Wanted
         if not safetensors and not (onnx and not folder):  # the graph stands for the repository's own weights only
             weights.update(_pickled(inside, allowed=wanted.pickle))
     weights = weights or onnx
-    if not weights:
+    if not weights and not weightless:
         raise CheckpointError(
             "The repository has no weights: neither *.safetensors nor onnx/model.onnx. "
             "Check the model id and the revision.",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from infinity_emb.errors import CheckpointError, HubOfflineError
 from infinity_emb.models.hub.checkpoint import Checkpoint
 from infinity_emb.models.hub.local import ENTRY_FILES
-from infinity_emb.models.hub.modules import MODULES_FILE, module_folders, required_files
+from infinity_emb.models.hub.modules import MODULES_FILE, is_weightless, module_folders, required_files
 from infinity_emb.models.hub.names import is_commit
 from infinity_emb.models.hub.selection import SAFE_FILES, Wanted, select
 
@@ -62,12 +62,14 @@ def missing_file(folder: Path, *, wanted: Wanted = SAFE_FILES) -> str | None:
         return ENTRY_FILES[-1]
     folders: tuple[str, ...] = ()
     needed: list[str] = []
+    weightless = False
     if MODULES_FILE in names:
         modules_json = (folder / MODULES_FILE).read_bytes()
         folders = module_folders(modules_json, names)
         needed.extend(required_files(modules_json))
+        weightless = is_weightless(modules_json)
     try:
-        select(names, folders, wanted)
+        select(names, folders, wanted, weightless=weightless)
     except CheckpointError as error:
         if error.param in names:
             raise

@@ -17,6 +17,8 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from infinity_emb.models.preprocess.words import WordTokenizer
+
 if TYPE_CHECKING:
     from tokenizers import AddedToken, Tokenizer
 
@@ -55,10 +57,14 @@ class Boundaries(NamedTuple):
 
 
 NOWHERE = Boundaries(None, None)
+# For a tokenizer of whole words; lower case of a letter hangs together with letters beside it, never across a space.
+_BETWEEN_PIECES = Boundaries(re.compile(r"(?<=\S)(?=\s)"), re.compile(r"(?<=\S)(?=\s)"))
 
 
-def learn_boundaries(tokenizer: Tokenizer) -> Boundaries:
+def learn_boundaries(tokenizer: Tokenizer | WordTokenizer) -> Boundaries:
     """Where texts for this tokenizer may be cut; `NOWHERE` unless that can be proven."""
+    if isinstance(tokenizer, WordTokenizer):
+        return _BETWEEN_PIECES
     if type(tokenizer.model).__name__ not in _MODELS or getattr(tokenizer.model, "dropout", None):
         return NOWHERE
     normalizers = _parts(tokenizer.normalizer, "normalizers")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from infinity_emb.models.preprocess.filled import FilledPreprocessor
 from infinity_emb.models.preprocess.judge import JudgePreprocessor
 from infinity_emb.models.preprocess.late import LatePreprocessor
-from infinity_emb.models.preprocess.static import StaticPreprocessor
+from infinity_emb.models.preprocess.static import StaticPreprocessor, WordPreprocessor
 from infinity_emb.models.preprocess.text import TextPreprocessor
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ def make_preprocessor(spec: ModelSpec) -> TextPreprocessor:
         return JudgePreprocessor(spec, spec.judge.question)
     if spec.late is not None:
         return LatePreprocessor(spec, spec.late)
+    if spec.words is not None:
+        return WordPreprocessor(spec)
     if spec.static is not None:
         return StaticPreprocessor(spec, spec.static)
     if spec.filling is not None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from infinity_emb.models.features import Features
     from infinity_emb.models.preprocess.template import Template, Window
+    from infinity_emb.models.preprocess.words import WordTokenizer
 
 
 class Chunked(NamedTuple):
@@ -28,7 +29,12 @@ class Chunked(NamedTuple):
 
 
 def read_chunks(
-    tokenizer: Tokenizer, template: Template, prompt: str, chunks: Sequence[str], window: Window, where: str
+    tokenizer: Tokenizer | WordTokenizer,
+    template: Template,
+    prompt: str,
+    chunks: Sequence[str],
+    window: Window,
+    where: str,
 ) -> Chunked:
     """Tokenize the chunks as one text; a token belongs to the chunk that holds its last character.
 

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
     from tokenizers import Tokenizer
 
+    from infinity_emb.models.preprocess.words import WordTokenizer
+
 
 class Encoder:
     """A tokenizer that is never changed after it was made, so that threads may share it.
@@ -20,7 +22,7 @@ class Encoder:
         vocabulary: Rows of the model's embedding table.
     """
 
-    def __init__(self, tokenizer: Tokenizer, vocabulary: int) -> None:
+    def __init__(self, tokenizer: Tokenizer | WordTokenizer, vocabulary: int) -> None:
         self.tokenizer = tokenizer
         self.vocabulary = vocabulary
         added = tokenizer.get_added_tokens_decoder()

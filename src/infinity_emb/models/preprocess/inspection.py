@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tokenizers import Encoding
 
     from infinity_emb.models.preprocess.encoder import Encoder
+    from infinity_emb.models.preprocess.words import WordEncoding
 
 
 def tokenize(encoder: Encoder, texts: Sequence[str], *, add_special_tokens: bool) -> list[list[TokenInfo]]:
@@ -23,7 +24,9 @@ def tokenize(encoder: Encoder, texts: Sequence[str], *, add_special_tokens: bool
         InvalidInputError: As `Encoder.encode`.
     """
     encoder.encode(texts, "input")  # for its checks: the calls below would fail without naming the item
-    encodings = encoder.tokenizer.encode_batch(texts, add_special_tokens=add_special_tokens)
+    encodings: Sequence[Encoding | WordEncoding] = encoder.tokenizer.encode_batch(
+        texts, add_special_tokens=add_special_tokens
+    )
     return [_tokens(text, encoding) for text, encoding in zip(texts, encodings, strict=True)]
 
 
@@ -41,7 +44,7 @@ def decode(encoder: Encoder, ids: Sequence[Sequence[int]], *, skip_special_token
     return texts
 
 
-def _tokens(text: str, encoding: Encoding) -> list[TokenInfo]:
+def _tokens(text: str, encoding: Encoding | WordEncoding) -> list[TokenInfo]:
     places = None if text.isascii() else list(accumulate((len(char.encode()) for char in text), initial=0))
     rows = zip(encoding.ids, encoding.tokens, encoding.offsets, encoding.special_tokens_mask, strict=True)
     tokens = []

@@ -1,4 +1,4 @@
-"""Hot path. Reads text for static embeddings: plain tokens, without what the table is not to count."""
+"""Hot path. Reads text for tables of vectors: plain tokens or words, without what the table is not to count."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from infinity_emb.models.preprocess.text import TextPreprocessor
+from infinity_emb.models.spec.bag import BagSpec
+from infinity_emb.models.spec.static import StaticSpec
+from infinity_emb.models.spec.token_weights import TokenWeightsSpec
 from infinity_emb.types import DEFAULT_TEXT_OPTIONS
 
 if TYPE_CHECKING:
@@ -14,7 +17,6 @@ if TYPE_CHECKING:
 
     from infinity_emb.models.features import Features
     from infinity_emb.models.spec.model import ModelSpec
-    from infinity_emb.models.spec.static import StaticSpec
     from infinity_emb.types import TextInput, TextOptions
 
 
@@ -42,4 +44,26 @@ class StaticPreprocessor(TextPreprocessor):
             if not len(item.token_ids):
                 # the row of this token weighs nothing: it is said to belong to a prompt that is left out
                 item.token_ids, item.prompt_tokens, item.empty = np.zeros(1, np.int64), 1, True
+        return features
+
+
+class WordPreprocessor(StaticPreprocessor):
+    """Reads text for a model of whole words.
+
+    Args:
+        spec: The checkpoint.
+    """
+
+    def __init__(self, spec: ModelSpec) -> None:
+        super().__init__(spec, StaticSpec())
+        weighing = (module for module in spec.modules if isinstance(module, (TokenWeightsSpec, BagSpec)))
+        weights = next((module.weights for module in weighing), None)
+        self._weights = None if weights is None else np.array(weights)
+
+    def texts(self, inputs: Sequence[TextInput], options: TextOptions = DEFAULT_TEXT_OPTIONS) -> list[Features]:
+        """As `StaticPreprocessor.texts`; a text whose words all weigh nothing is `empty` too."""
+        features = super().texts(inputs, options)
+        if self._weights is not None:
+            for item in features:
+                item.empty |= not self._weights[item.token_ids].any()
         return features

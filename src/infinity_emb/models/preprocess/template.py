@@ -83,6 +83,9 @@ class Template:
         )
 
 
+BARE = Template((), (), (), None)  # nothing around a text
+
+
 def share(first: int, second: int, room: int) -> tuple[int, int]:
     """Tokens that two texts keep of `room`, when they do not fit: the longer one gives way first.
 

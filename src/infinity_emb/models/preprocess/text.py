@@ -12,9 +12,10 @@ from infinity_emb.models.preprocess.encoder import Encoder
 from infinity_emb.models.preprocess.pieces import cut_into_pieces
 from infinity_emb.models.preprocess.prompts import resolve_adapter, resolve_prompt
 from infinity_emb.models.preprocess.surviving import Kept, SurvivingEncoder
-from infinity_emb.models.preprocess.template import Window, learn_pair, learn_single
+from infinity_emb.models.preprocess.template import BARE, Window, learn_pair, learn_single
 from infinity_emb.models.preprocess.token_ids import read_token_ids
 from infinity_emb.models.preprocess.tokenizer_file import load_settings, load_tokenizer, reads_types
+from infinity_emb.models.preprocess.words import WordTokenizer
 from infinity_emb.models.spec.towers import text_config
 from infinity_emb.types import DEFAULT_TEXT_OPTIONS, TextOptions
 
@@ -38,13 +39,16 @@ class TextPreprocessor:
 
     def __init__(self, spec: ModelSpec) -> None:
         self._spec = spec
-        tokenizer = load_tokenizer(spec)
+        tokenizer = load_tokenizer(spec) if spec.words is None else WordTokenizer(spec.words)
         rows = text_config(spec.config).get("vocab_size")
         self._encoder = Encoder(tokenizer, rows if isinstance(rows, int) and rows > 0 else tokenizer.get_vocab_size())
         self._surviving = SurvivingEncoder(self._encoder)
         typed = reads_types(spec.config, load_settings(spec.folder))
-        self._single = learn_single(tokenizer, typed=typed)
-        self._pair = learn_pair(tokenizer, typed=typed)
+        if isinstance(tokenizer, WordTokenizer):
+            self._single = self._pair = BARE
+        else:
+            self._single = learn_single(tokenizer, typed=typed)
+            self._pair = learn_pair(tokenizer, typed=typed)
         self._special_ids = frozenset(
             number for number, token in tokenizer.get_added_tokens_decoder().items() if token.special
         )

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from infinity_emb.errors import CheckpointError
 from infinity_emb.models.spec import siglip
+from infinity_emb.models.spec.chain import Chain
 from infinity_emb.models.spec.family import CROSS_ENCODER, Prompts, read_prompts
 from infinity_emb.models.spec.image import read_image
 from infinity_emb.models.spec.model import Activation, Filling, ModelSpec, NormalizeSpec
 from infinity_emb.models.spec.modules import FILE as MODULES_FILE
-from infinity_emb.models.spec.modules import Chain
 from infinity_emb.models.spec.parts import Parts, make_spec
 from infinity_emb.models.spec.scorer import Scorer
 from infinity_emb.models.spec.sound import read_sounds

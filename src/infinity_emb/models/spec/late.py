@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from infinity_emb.errors import CheckpointError
+from infinity_emb.models.spec.chain import Chain
 from infinity_emb.models.spec.family import FILE, Prompts, read_prompts
 from infinity_emb.models.spec.files import ConfigFile, join
 from infinity_emb.models.spec.layers import read_dense
 from infinity_emb.models.spec.lengths import read_max_length
 from infinity_emb.models.spec.model import Activation, DenseSpec, NormalizeSpec
 from infinity_emb.models.spec.modules import FILE as MODULES_FILE
-from infinity_emb.models.spec.modules import Chain
 from infinity_emb.models.spec.parts import make_spec
 from infinity_emb.models.spec.scorer import Scorer
 from infinity_emb.models.spec.vocabulary import find_token_ids

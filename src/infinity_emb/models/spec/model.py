@@ -12,12 +12,18 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from infinity_emb.models.hub.checkpoint import Checkpoint
+    from infinity_emb.models.spec.bag import BagSpec
+    from infinity_emb.models.spec.convolution import ConvolutionSpec
     from infinity_emb.models.spec.judge import JudgeSpec
     from infinity_emb.models.spec.late import LateSpec
+    from infinity_emb.models.spec.layer_mean import LayerMeanSpec
     from infinity_emb.models.spec.media import MediaSpec
+    from infinity_emb.models.spec.recurrent import RecurrentSpec
     from infinity_emb.models.spec.sparse import SparseSpec
     from infinity_emb.models.spec.static import StaticSpec
     from infinity_emb.models.spec.token_heads import HeadsSpec
+    from infinity_emb.models.spec.token_weights import TokenWeightsSpec
+    from infinity_emb.models.spec.words import WordSplit
 
 
 class PoolingMode(str, enum.Enum):
@@ -110,7 +116,10 @@ class Filling:
     token_id: int
 
 
-ModuleSpec: TypeAlias = "PoolingSpec | DenseSpec | LayerNormSpec | NormalizeSpec"
+ModuleSpec: TypeAlias = (
+    "PoolingSpec | DenseSpec | LayerNormSpec | NormalizeSpec | LayerMeanSpec | TokenWeightsSpec | ConvolutionSpec "
+    "| RecurrentSpec | BagSpec"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +156,7 @@ class ModelSpec:
         static: How texts become rows of a table of token vectors, else None.
         adapters: Tasks that it has an adapter for, in the order of its weights; each is also the name of a prompt.
         heads: What it gives beside the dense vector from the same token states, else None.
+        words: How texts become whole words, else None.
         notes: Facts worth showing at start-up, such as a guessed pooling.
         withheld: What the repository holds but may not be read, and how to allow it; empty if there is nothing.
     """
@@ -180,6 +190,7 @@ class ModelSpec:
     adapters: tuple[str, ...] = ()
     heads: HeadsSpec | None = None
     filling: Filling | None = None
+    words: WordSplit | None = None
     notes: tuple[str, ...] = ()
     withheld: str = ""
 
@@ -206,6 +217,16 @@ class ModelSpec:
     def gives_tokens(self) -> bool:
         """True if the result is a vector a token."""
         return self.task is Task.MULTI_VECTOR
+
+    @property
+    def recurs(self) -> bool:
+        """True if a module reads a text token by token, so that no other may stand in its row."""
+        return any(hasattr(module, "both_ways") for module in self.modules)
+
+    @property
+    def weighs_words(self) -> bool:
+        """True if the logits of a masked language model make the result."""
+        return self.sparse is not None and self.sparse.codes is None
 
     @property
     def normalized(self) -> bool:

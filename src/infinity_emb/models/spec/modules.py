@@ -8,11 +8,20 @@ from typing import TYPE_CHECKING, Any
 from infinity_emb.errors import CheckpointError
 from infinity_emb.models.spec.adapters import MODULE as ADAPTED
 from infinity_emb.models.spec.adapters import is_adapted
+from infinity_emb.models.spec.chain import Chain
 from infinity_emb.models.spec.files import check_inside, join
 from infinity_emb.models.spec.layers import TOKENS, acts_on, read_dense, read_layer_norm, read_normalize
 from infinity_emb.models.spec.model import DenseSpec, NormalizeSpec, PoolingMode, PoolingSpec
 from infinity_emb.models.spec.pooling import read_pooling
 from infinity_emb.models.spec.router import DOCUMENT, QUERY, read_routes
+from infinity_emb.models.spec.token_chain import (
+    CONVOLUTION,
+    LAYER_MEAN,
+    RECURRENT,
+    TOKEN_WEIGHTS,
+    add_token_module,
+    weighed_pooling,
+)
 from infinity_emb.types import PoolingMethod
 
 if TYPE_CHECKING:
@@ -23,15 +32,20 @@ if TYPE_CHECKING:
 
 FILE = "modules.json"
 STATIC = "StaticEmbedding"
-EMBEDDER_KINDS = ("Transformer", "Pooling", "Dense", "LayerNorm", "Dropout", "Normalize")
+WORDS, BAG = "WordEmbeddings", "BoW"
+TOKEN_KINDS = (LAYER_MEAN, TOKEN_WEIGHTS, CONVOLUTION, RECURRENT)
+EMBEDDER_KINDS = ("Transformer", *TOKEN_KINDS, "Pooling", "Dense", "LayerNorm", "Dropout", "Normalize")
 # The kinds of the other families; in an embedder they are refused.
 OTHER_KINDS = (
     STATIC,
+    WORDS,
+    BAG,
     "Router",
     "SparseStaticEmbedding",
     "LogitScore",
     "MLMTransformer",
     "SpladePooling",
+    "SparseAutoEncoder",
     "MultiVectorMask",
     "HierarchicalTokenPooling",
     "CLIPModel",
@@ -39,7 +53,7 @@ OTHER_KINDS = (
 SUPPORTED = (*EMBEDDER_KINDS, *OTHER_KINDS)
 _TRANSFORMER = "sentence_transformers.models.Transformer"
 _ALIASES = {"pylate.models.Dense.Dense": "sentence_transformers.models.Dense"}
-_FIRST = ("Transformer", "MLMTransformer", "CLIPModel", STATIC)
+_FIRST = ("Transformer", "MLMTransformer", "CLIPModel", STATIC, WORDS, BAG)
 _OVERRIDES = {PoolingMethod.MEAN: PoolingMode.MEAN, PoolingMethod.CLS: PoolingMode.CLS}
 
 
@@ -56,23 +70,6 @@ class ModuleEntry:
     kind: str
     folder: str
     type: str
-
-
-@dataclass(frozen=True, slots=True)
-class Chain:
-    """What follows the transformer, and the widths that flow through it.
-
-    Attributes:
-        token_width: Width of a token state at this point.
-        vector_width: Width of the pooled vector; 0 before pooling.
-        modules: Read so far.
-        notes: For the start-up block.
-    """
-
-    token_width: int
-    vector_width: int = 0
-    modules: tuple[ModuleSpec, ...] = ()
-    notes: tuple[str, ...] = ()
 
 
 def read_entries(repository: Repository) -> tuple[ModuleEntry, ...] | None:
@@ -93,20 +90,18 @@ def read_entries(repository: Repository) -> tuple[ModuleEntry, ...] | None:
     transformers = sum(entry.kind in _FIRST for entry in entries)
     if entries[0].kind not in _FIRST or transformers != 1:
         raise CheckpointError(
-            f"{FILE}: exactly one Transformer (or {STATIC}), in the first place, is supported.", param=FILE
+            f"{FILE}: exactly one Transformer (or {STATIC}, {WORDS}, {BAG}), in the first place, is supported.",
+            param=FILE,
         )
     return entries
 
 
-def read_chain(
-    repository: Repository, entries: tuple[ModuleEntry, ...], hidden_size: int, pooling: PoolingMethod
-) -> Chain:
-    """Read what follows the transformer, and check that each module fits the one before.
+def read_chain(repository: Repository, entries: tuple[ModuleEntry, ...], chain: Chain, pooling: PoolingMethod) -> Chain:
+    """Read what follows the transformer, which `chain` begins with, and check that each module fits the one before.
 
     Raises:
         CheckpointError: A module's configuration or weights are wrong.
     """
-    chain = Chain(hidden_size)
     for position, entry in enumerate(entries):
         if entry.kind not in EMBEDDER_KINDS:
             raise CheckpointError(
@@ -184,6 +179,8 @@ def extend_chain(repository: Repository, chain: Chain, entry: ModuleEntry, pooli
             f"Supported there: {', '.join(EMBEDDER_KINDS[1:])}.",
             param=FILE,
         )
+    if entry.kind in TOKEN_KINDS:
+        return add_token_module(repository, chain, entry.kind, entry.folder)
     config = repository.config(
         join(entry.folder, "config.json"), required=entry.kind in {"Pooling", "Dense", "LayerNorm"}
     )
@@ -211,6 +208,7 @@ def _add_pooling(chain: Chain, config: ConfigFile, pooling: PoolingMethod) -> Ch
         stated = "+".join(known.value for known in spec.modes)
         notes = (*notes, f"pooling {mode.value} was asked for; the repository says {stated}")
         spec = PoolingSpec((mode,), spec.include_prompt)
+    spec = weighed_pooling(chain, config, spec)
     width = chain.token_width * len(spec.modes)
     return replace(chain, vector_width=width, modules=(*chain.modules, spec), notes=notes)
 

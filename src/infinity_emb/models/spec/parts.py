@@ -14,7 +14,7 @@ from infinity_emb.models.spec.family import (
     read_truncate_dim,
 )
 from infinity_emb.models.spec.model import ModelSpec
-from infinity_emb.models.spec.modules import Chain, read_entries
+from infinity_emb.models.spec.modules import read_entries
 from infinity_emb.models.spec.transformer import Transformer, read_transformer
 from infinity_emb.models.spec.weights import find_weights
 from infinity_emb.types import Task
@@ -22,6 +22,7 @@ from infinity_emb.types import Task
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from infinity_emb.models.spec.chain import Chain
     from infinity_emb.models.spec.files import ConfigFile, Repository
     from infinity_emb.models.spec.modules import ModuleEntry
     from infinity_emb.models.spec.scorer import Scorer

@@ -7,19 +7,22 @@ from typing import TYPE_CHECKING
 
 from infinity_emb.errors import CheckpointError
 from infinity_emb.models.spec.adapters import add_adapters
+from infinity_emb.models.spec.chain import Chain
 from infinity_emb.models.spec.family import CROSS_ENCODER, FILE, MULTI_VECTOR_ENCODER, Prompts, read_prompts
 from infinity_emb.models.spec.files import Repository
 from infinity_emb.models.spec.joint import is_joint, read_joint
 from infinity_emb.models.spec.judge import CAUSAL_SUFFIX, RULES, read_logit_score, recognise, refuse_template
 from infinity_emb.models.spec.late import COLBERT, read_late
+from infinity_emb.models.spec.layer_mean import first_of
 from infinity_emb.models.spec.model import Activation, ModelSpec, PoolingMode
 from infinity_emb.models.spec.modules import FILE as MODULES_FILE
-from infinity_emb.models.spec.modules import Chain, override_mode, plain_chain, read_chain
+from infinity_emb.models.spec.modules import override_mode, plain_chain, read_chain
 from infinity_emb.models.spec.parts import Parts, make_spec, read_parts
 from infinity_emb.models.spec.scorer import SUFFIX, Scorer, read_scorer
 from infinity_emb.models.spec.sparse import is_sparse, read_sparse
 from infinity_emb.models.spec.static import read_static
 from infinity_emb.models.spec.token_heads import add_heads
+from infinity_emb.models.spec.words import read_words
 from infinity_emb.types import PoolingMethod, Task
 
 if TYPE_CHECKING:
@@ -47,7 +50,8 @@ def read_spec(
             cannot do the task. `param` names the file, and the field where there is one.
     """
     repository = Repository(checkpoint, allow_pickle)
-    return read_static(repository, task, pooling) or _read_transformer(read_parts(repository), task, pooling)
+    own = read_static(repository, task, pooling) or read_words(repository, task, pooling)
+    return own or _read_transformer(read_parts(repository), task, pooling)
 
 
 def _read_transformer(parts: Parts, task: Task | None, pooling: PoolingMethod) -> ModelSpec:
@@ -130,7 +134,7 @@ def _scorer_spec(parts: Parts, scorer: Scorer) -> ModelSpec:
 
 
 def _embedder_spec(parts: Parts, pooling: PoolingMethod) -> ModelSpec:
-    hidden = parts.transformer.hidden_size
+    start = first_of(parts.transformer)
     embedder = Scorer(Task.EMBED, (), Activation.IDENTITY)
     own = parts.entries is not None and parts.family != CROSS_ENCODER
     if own and parts.entries:
@@ -140,10 +144,10 @@ def _embedder_spec(parts: Parts, pooling: PoolingMethod) -> ModelSpec:
                 "Supported for an embedder: feature-extraction.",
                 param="sentence_bert_config.json:transformer_task",
             )
-        chain = read_chain(parts.repository, parts.entries, hidden, pooling)
+        chain = read_chain(parts.repository, parts.entries, start, pooling)
         return _finished(parts, make_spec(parts, embedder, chain, read_prompts(parts.saved)))
     mode = override_mode(pooling) or _plain_mode(parts.transformer)
-    chain = plain_chain(hidden, mode)
+    chain = plain_chain(start.token_width, mode)
     return _finished(parts, make_spec(parts, embedder, chain, Prompts({}, None)))
 
 

@@ -1,4 +1,4 @@
-"""Reads SPLADE models: a masked language model whose logits become one weight for each word of the vocabulary."""
+"""Reads sparse encoders: masked language models whose logits weigh the vocabulary (SPLADE), and coded dense vectors."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from infinity_emb.errors import CheckpointError
+from infinity_emb.models.spec.chain import Chain
+from infinity_emb.models.spec.codes import has_codes, read_codes
 from infinity_emb.models.spec.family import SPARSE_ENCODER, Prompts, read_prompts
 from infinity_emb.models.spec.files import join
 from infinity_emb.models.spec.model import Activation
 from infinity_emb.models.spec.modules import FILE as MODULES_FILE
-from infinity_emb.models.spec.modules import Chain
 from infinity_emb.models.spec.parts import make_spec
 from infinity_emb.models.spec.router import check_same_tokenizer
 from infinity_emb.models.spec.scorer import Scorer
@@ -20,6 +21,7 @@ from infinity_emb.types import Task
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from infinity_emb.models.spec.codes import CodesSpec
     from infinity_emb.models.spec.model import ModelSpec
     from infinity_emb.models.spec.parts import Parts
 
@@ -31,17 +33,21 @@ class SparseSpec:
     """`w[word] = pool over tokens of log(1 + relu(logit[token, word]))`, Formal et al. 2021.
 
     Attributes:
-        vocabulary: Words, the length of a vector.
+        vocabulary: Words (or codes), the length of a vector.
         total: Sum over the tokens instead of the largest.
         log_twice: `log(1 + log(1 + relu(x)))`, Geng et al. 2025.
         query_weights: File whose tensor `weight` holds what each word of a query weighs, without computing anything;
             None where queries go through the model too.
+        most: Largest weights that are kept of a vector, None for all.
+        codes: How a dense vector is coded, which is done instead of all this; else None.
     """
 
     vocabulary: int
     total: bool = False
     log_twice: bool = False
     query_weights: Path | None = None
+    most: int | None = None
+    codes: CodesSpec | None = None
 
 
 def is_sparse(parts: Parts, task: Task | None) -> bool:
@@ -53,10 +59,10 @@ def is_sparse(parts: Parts, task: Task | None) -> bool:
 
 
 def read_sparse(parts: Parts, task: Task | None) -> ModelSpec:
-    """Read a SPLADE model.
+    """Read a sparse encoder.
 
     Raises:
-        CheckpointError: Other modules, no masked language model, or another task.
+        CheckpointError: Other modules, no masked language model where one is needed, or another task.
     """
     if task not in {None, Task.SPARSE}:
         raise CheckpointError(
@@ -64,6 +70,9 @@ def read_sparse(parts: Parts, task: Task | None) -> ModelSpec:
             "Serve it without --task, or with the task sparse.",
             param="config_sentence_transformers.json:model_type",
         )
+    if has_codes(parts):
+        spec, codes = read_codes(parts)
+        return replace(spec, sparse=SparseSpec(spec.dim, codes=codes), similarity_fn="dot")
     transformer = parts.transformer
     if not transformer.architecture.endswith(MASKED_SUFFIX):
         raise transformer.config.error(
@@ -86,7 +95,7 @@ def _read_pooling(parts: Parts, vocabulary: int) -> SparseSpec:
     if kinds not in (["MLMTransformer", "SpladePooling"], ["Transformer", "SpladePooling"]) or parts.entries is None:
         raise CheckpointError(
             f"{MODULES_FILE}: a sparse encoder of the modules {', '.join(kinds)} is not supported. "
-            "Supported: Transformer or MLMTransformer, then SpladePooling.",
+            "Supported: Transformer or MLMTransformer, then SpladePooling; or an embedder, then SparseAutoEncoder.",
             param=MODULES_FILE,
         )
     if kinds[0] == "Transformer" and parts.transformer.purpose != "fill-mask":
@@ -100,13 +109,12 @@ def _read_pooling(parts: Parts, vocabulary: int) -> SparseSpec:
         width = config.whole(field)
         if width is not None and width != vocabulary:
             raise config.error(field, f"{width} is not the size of the vocabulary, {vocabulary} (config.json).")
-    if parts.saved.whole("max_active_dims") is not None:
-        raise parts.saved.error("max_active_dims", "keeping only the largest weights is not supported. Remove it.")
     return SparseSpec(
         vocabulary,
         total=config.choice("pooling_strategy", {"max": False, "sum": True}, default=False),
         log_twice=config.choice("activation_function", {"relu": False, "log1p_relu": True}, default=False),
         query_weights=static,
+        most=parts.saved.whole("max_active_dims"),
     )
 
 

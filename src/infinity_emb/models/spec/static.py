@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from infinity_emb.errors import CheckpointError
+from infinity_emb.models.spec.chain import Chain
 from infinity_emb.models.spec.family import EMBEDDER, FILE, Prompts, read_family, read_prompts
 from infinity_emb.models.spec.files import ConfigFile, join
 from infinity_emb.models.spec.model import Activation, NormalizeSpec, PoolingMode, PoolingSpec
 from infinity_emb.models.spec.modules import FILE as MODULES_FILE
-from infinity_emb.models.spec.modules import STATIC, Chain, extend_chain, override_mode, read_entries
+from infinity_emb.models.spec.modules import STATIC, extend_chain, override_mode, read_entries
 from infinity_emb.models.spec.parts import Parts, make_spec
 from infinity_emb.models.spec.scorer import Scorer
 from infinity_emb.models.spec.transformer import Transformer

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from infinity_emb.errors import CheckpointError
+from infinity_emb.models import pickled
 from infinity_emb.models.safetensors_file import read_header
 from infinity_emb.models.spec.files import check_inside, join, missing
 
@@ -79,6 +80,18 @@ def all_tensors(weights: tuple[Path, ...]) -> dict[str, TensorInfo]:
         if not is_pickle(path):
             tensors.update(read_header(path))
     return tensors
+
+
+def tensor_shapes(weights: tuple[Path, ...]) -> dict[str, tuple[int, ...]]:
+    """Name → shape over all files, pickles included; nothing of those is run.
+
+    Raises:
+        CheckpointError: A pickle holds something else than tensors.
+    """
+    shapes = {name: info.shape for name, info in all_tensors(weights).items()}
+    for path in filter(is_pickle, weights):
+        shapes.update(pickled.read_shapes(path))
+    return shapes
 
 
 def is_pickle(path: Path) -> bool:

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from infinity_emb.errors import CheckpointError
-from infinity_emb.models.hub.modules import module_folders, required_files
+from infinity_emb.models.hub.modules import is_weightless, module_folders, required_files
 from infinity_emb.models.hub.selection import Wanted, check_file_names, select
 
 TEXTS = ["config.json", "tokenizer.json", "vocab.txt", "sentencepiece.bpe.model", "1_Pooling/config.json"]
@@ -129,3 +131,13 @@ def test_heads_beside_a_model_are_fetched_in_either_form():
     heads = ["colbert_linear.pt", "sparse_linear.safetensors"]
     names = ["config.json", "model.safetensors", "other.safetensors", "other.pt", *heads]
     assert select(names) == tuple(sorted(["config.json", "model.safetensors", *heads]))
+
+
+def test_a_bag_of_words_needs_no_weights_unless_something_behind_it_does():
+    names = ["modules.json", "0_BoW/config.json", "1_Dense/config.json"]
+    bag, dense = {"path": "0_BoW", "type": "x.BoW"}, {"path": "1_Dense", "type": "x.Dense"}
+    alone = json.dumps([bag, {"path": "1_Normalize", "type": "x.Normalize"}]).encode()
+    assert is_weightless(alone)
+    assert select(names[:2], module_folders(alone), weightless=True) == ("0_BoW/config.json", "modules.json")
+    assert not is_weightless(json.dumps([bag, dense]).encode())
+    assert not is_weightless(json.dumps([{"path": "", "type": "x.Transformer"}]).encode())
