@@ -101,6 +101,7 @@ class ModulesAndHeads(Modules):
     def __call__(self, hidden: Any, arrays: Tensors) -> Tensors:
         """Token states `[slots, hidden]` → also `token_weights` `[slots, 1]` and `tokens` `[slots, dim]`."""
         made = super().__call__(hidden, arrays)
+        hidden = hidden[-1] if hidden.ndim > 2 else hidden  # of the states of all layers the last
         if self._sparse:
             made["token_weights"] = self._sparse(hidden.float()).relu()
         if self._multi:
