@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
-from importlib.metadata import version
 
 
 @functools.cache
 def package_version() -> str:
     """As `pip` knows it."""
+    from importlib.metadata import version  # noqa: PLC0415 - 3 % of a start, where nobody asks
+
     return version("infinity_emb")

@@ -6,6 +6,7 @@ few tokens, a larger one is taken. A text of any length thus costs about as much
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from infinity_emb.models.preprocess.boundary import learn_boundaries
@@ -13,6 +14,7 @@ from infinity_emb.models.preprocess.boundary import learn_boundaries
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from infinity_emb.models.preprocess.boundary import Boundaries
     from infinity_emb.models.preprocess.encoder import Encoder
 
 # Ordinary text has 3 to 5 characters a token; a first piece that is too short costs a second one.
@@ -44,7 +46,11 @@ class SurvivingEncoder:
 
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
-        self._boundaries = learn_boundaries(encoder.tokenizer)
+
+    @functools.cached_property
+    def _boundaries(self) -> Boundaries:
+        """Learned from the first long text: patterns of that size take a while to compile."""
+        return learn_boundaries(self._encoder.tokenizer)
 
     def encode(
         self, texts: Sequence[Any], needed: int, name: str, *, left: bool, positions: Sequence[int] | None = None
@@ -57,12 +63,7 @@ class SurvivingEncoder:
             InvalidInputError: As `Encoder.encode`.
         """
         first = needed * CHARACTERS_PER_TOKEN + SLACK_CHARACTERS
-        boundary = self._boundaries.keep_end if left else self._boundaries.keep_start
-        sizes = {
-            index: first
-            for index, text in enumerate(texts)
-            if boundary is not None and isinstance(text, str) and len(text) > 2 * first
-        }
+        sizes = {index: first for index, text in enumerate(texts) if isinstance(text, str) and len(text) > 2 * first}
         pieces = list(texts)
         whole = [index not in sizes for index in range(len(texts))]
         found: list[list[int]] = [[]] * len(texts)
