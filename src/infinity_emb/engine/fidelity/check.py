@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from infinity_emb.models.spec.model import ModelSpec
     from infinity_emb.types import Dtype
 
+_log = logging.getLogger("infinity_emb")
 # A start does not wait longer than this for hashes only to find out that nothing was measured earlier.
 EARLY_WAIT_S = 0.05
 SMALLEST_LENGTH = 1e-6
@@ -107,6 +109,9 @@ class SelfCheck:
 
     def _measure(self, backend: Backend) -> Figures | None:
         items = self._probes()
+        if not items:
+            _log.warning("no self-check: %s makes no tokens of any of its inputs", self.model_id)
+            return None
         if self._reference is None:
             self._reference = compute_reference(self._spec, self._options, items)
         if self._reference is None:

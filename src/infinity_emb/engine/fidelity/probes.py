@@ -34,6 +34,11 @@ PROBES = (
 )
 
 
+def _known_words(rows: int) -> list[list[int]]:
+    """Texts of words that a vocabulary surely knows, from all over it; it may know none of `PROBES`."""
+    return [[number * (rows - 1) // length for number in range(1, length + 1)] for length in (1, 2, 3, 7, 40, 200)]
+
+
 def probe_features(preprocessor: TextPreprocessor, spec: ModelSpec) -> list[Features]:
     """The probes as the model would read them: texts, or pairs for a reranker. Those without any token are left out."""
     options = TextOptions(max_length=min(spec.max_length, LONGEST_TOKENS))
@@ -41,6 +46,8 @@ def probe_features(preprocessor: TextPreprocessor, spec: ModelSpec) -> list[Feat
         features = preprocessor.pairs(QUERY, PROBES, options)
     else:
         features = preprocessor.texts(PROBES, options)
+    if spec.words is not None:
+        features += preprocessor.texts(_known_words(int(spec.config["vocab_size"])), options)
     for number, one in enumerate(features):  # every adapter has its turn, and none as well
         one.adapter = number % (len(spec.adapters) + 1)
     return [one for one in features if one.cost > 0 and not one.empty]
