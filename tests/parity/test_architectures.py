@@ -176,7 +176,7 @@ def test_prompts_count_as_the_repository_says(include_prompt, engine, made):
         "prompts": {"query": "search for: ", "document": "text: "},
         "default_prompt_name": "document",
         "include_prompt": include_prompt,
-        "pooling": ("mean", "weightedmean"),
+        "pooling": MODES,
     }
 
     def ask(folder):

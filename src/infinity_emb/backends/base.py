@@ -14,10 +14,12 @@ token_type_ids      int64      [rows, width]         as the tokenizer says; 0 in
 adapter_ids         int64      [rows, width]         number of the text's adapter from 1 on, 0 for none
 pool_weights        float32    [segments, columns]   1 where a token counts for the mean (slots = rows·width)
 position_weights    float32    [segments, columns]   1, 2, … along each text, else 0 (weighted mean)
-first_index         int64      [segments]            slot of the first token of each text
+first_index         int64      [segments]            slot of the first token of each text (*)
 last_index          int64      [segments]            slot of the last token of each text
-token_index         int64      [segments, longest]   slots of each text's tokens; the last one repeated
+token_index         int64      [segments, longest]   slots of each text's tokens; the last one repeated (*)
 ==================  =========  ====================  =======================================================
+
+(*) Behind a prompt that pooling leaves out (`Features.prompt_tokens`), unless nothing would be left.
 
 A model that reads images or sounds (`ModelSpec.reads`) asks for the arrays of its `MediaSpec` instead, float32
 `[segments, …]`, one item a row.

@@ -59,12 +59,14 @@ class Collator:
                 adapters = np.repeat([item.adapter for item in features], lengths)
                 arrays[name] = _spread(adapters, slots, shape)
             elif name == "first_index":
-                arrays[name] = self._indexes(starts)
+                arrays[name] = self._indexes(starts + _left_out(features, lengths))
             elif name == "last_index":
                 arrays[name] = self._indexes(starts + lengths - 1)
             elif name == "token_index":
-                within = np.minimum(np.arange(int(lengths.max())), lengths[:, None] - 1)
-                arrays[name] = self._indexes(starts[:, None] + within)
+                skipped = _left_out(features, lengths)
+                kept = lengths - skipped
+                within = np.minimum(np.arange(int(kept.max())), kept[:, None] - 1)
+                arrays[name] = self._indexes((starts + skipped)[:, None] + within)
             else:
                 arrays[name] = self._weights(name, batch, slots, positions, lengths)
         return arrays
@@ -103,6 +105,12 @@ class Collator:
 def pooled_columns(slots: int) -> int:
     """Columns of the weights that pool so many slots: the next power of two, for the sake of few shapes."""
     return max(FEWEST_COLUMNS, 1 << (slots - 1).bit_length())
+
+
+def _left_out(features: list[Features], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Leading tokens of each text that pooling leaves out; none where nothing would be left."""
+    prompts = np.array([item.prompt_tokens for item in features])
+    return np.where(prompts < lengths, prompts, 0)
 
 
 def _spread(values: NDArray[np.int64], slots: NDArray[np.int64], shape: tuple[int, int]) -> NDArray[np.int64]:

@@ -84,6 +84,15 @@ def test_tokens_of_a_prompt_that_pooling_leaves_out_weigh_nothing():
     arrays = collated(request)
     assert arrays["pool_weights"][:2, :8].tolist() == [[0, 0, 1, 0, 0, 0, 0, 0], [0, 0, 0, 1, 1, 0, 0, 0]]
     assert arrays["position_weights"][0, :8].tolist() == [0, 0, 3, 0, 0, 0, 0, 0]
+    assert arrays["first_index"].tolist()[:2] == [2, 3]
+    assert arrays["token_index"].tolist()[:2] == [[2, 2], [3, 4]]
+
+
+def test_a_text_of_nothing_but_its_prompt_is_pooled_as_a_whole():
+    items = [Features(np.array([5, 6]), prompt_tokens=2), Features(np.array([8, 9, 7]), prompt_tokens=1)]
+    arrays = collated(Request(items, CountingFuture(), None, Priority.INTERACTIVE))
+    assert arrays["first_index"].tolist()[:2] == [0, 3]
+    assert arrays["token_index"].tolist()[:2] == [[0, 1], [3, 4]]
 
 
 def test_token_types_of_pairs_and_plain_texts_mix():

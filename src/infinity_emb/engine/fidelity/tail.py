@@ -118,13 +118,13 @@ def _apply(module: ModuleSpec, value: Numbers, prompt_tokens: int) -> Numbers:
 
 
 def _pool(mode: PoolingMode, states: Numbers, kept: Numbers, prompt_tokens: int) -> Numbers:
-    """`kept` are the states behind a prompt that is left out; only means leave it out."""
+    """`kept` are the states behind a prompt that is left out; the first and the largest are of all if none is left."""
     if mode is PoolingMode.CLS:
-        return np.asarray(states[0])
+        return np.asarray((kept if len(kept) else states)[0])
     if mode is PoolingMode.LAST_TOKEN:
         return np.asarray(states[-1])
     if mode is PoolingMode.MAX:
-        return np.asarray(states.max(axis=0))
+        return np.asarray((kept if len(kept) else states).max(axis=0))
     weights = np.ones(len(kept))
     if mode is PoolingMode.WEIGHTED_MEAN:
         weights = np.arange(prompt_tokens + 1 if len(kept) < len(states) else 1, len(states) + 1, dtype=np.float64)
