@@ -67,8 +67,8 @@ def learn_boundaries(tokenizer: Tokenizer | WordTokenizer) -> Boundaries:
         return _BETWEEN_PIECES
     if type(tokenizer.model).__name__ not in _MODELS or getattr(tokenizer.model, "dropout", None):
         return NOWHERE
-    normalizers = _parts(tokenizer.normalizer, "normalizers")
-    splitters = _parts(tokenizer.pre_tokenizer, "pretokenizers")
+    normalizers = parts_of(tokenizer.normalizer, "normalizers")
+    splitters = parts_of(tokenizer.pre_tokenizer, "pretokenizers")
     separators, prefixed = _separators(splitters)
     if not separators or not all(map(_is_local, normalizers)):
         return NOWHERE
@@ -77,7 +77,7 @@ def learn_boundaries(tokenizer: Tokenizer | WordTokenizer) -> Boundaries:
     between = _isolates_ideographs(normalizers, splitters)
     forbidden = re.compile(rf"[\s{separators}{_IDEOGRAPHS if between else ''}]")
     added = list(tokenizer.get_added_tokens_decoder().values())
-    if any(forbidden.search(written) for token in added for written in _spellings(tokenizer, token)):
+    if any(forbidden.search(written) for token in added for written in spellings(tokenizer, token)):
         return NOWHERE
     changes_start = any(step["type"] == "Prepend" or step.get("strip_left") for step in normalizers) or any(
         token.rstrip and re.search(f"[{_LETTERS}]$", token.content) for token in added
@@ -93,14 +93,14 @@ def _pattern(separators: str, *, between: bool) -> re.Pattern[str]:
     return re.compile(f"{pattern}|(?<=[{_IDEOGRAPHS}])(?=[{_IDEOGRAPHS}])" if between else pattern)
 
 
-def _spellings(tokenizer: Tokenizer, token: AddedToken) -> tuple[str, ...]:
+def spellings(tokenizer: Tokenizer, token: AddedToken) -> tuple[str, ...]:
     """How an added token may stand in the text that is searched for it."""
     if token.normalized and tokenizer.normalizer is not None:
         return token.content, tokenizer.normalizer.normalize_str(token.content)
     return (token.content,)
 
 
-def _parts(component: Any, key: str) -> list[dict[str, Any]]:
+def parts_of(component: Any, key: str) -> list[dict[str, Any]]:
     """A normalizer or pre-tokenizer as the list of its steps, each as tokenizer.json writes it."""
     if component is None:
         return []

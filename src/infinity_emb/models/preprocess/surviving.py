@@ -10,9 +10,10 @@ import functools
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from infinity_emb.models.preprocess.boundary import learn_boundaries
+from infinity_emb.models.preprocess.endless import learn_shortening
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from infinity_emb.models.preprocess.boundary import Boundaries
     from infinity_emb.models.preprocess.encoder import Encoder
@@ -52,6 +53,10 @@ class SurvivingEncoder:
         """Learned from the first long text: patterns of that size take a while to compile."""
         return learn_boundaries(self._encoder.tokenizer)
 
+    @functools.cached_property
+    def _shorten(self) -> Callable[[str], str] | None:
+        return learn_shortening(self._encoder.tokenizer)
+
     def encode(
         self, texts: Sequence[Any], needed: int, name: str, *, left: bool, positions: Sequence[int] | None = None
     ) -> list[Kept]:
@@ -64,15 +69,15 @@ class SurvivingEncoder:
         """
         first = needed * CHARACTERS_PER_TOKEN + SLACK_CHARACTERS
         sizes = {index: first for index, text in enumerate(texts) if isinstance(text, str) and len(text) > 2 * first}
-        pieces = list(texts)
+        sources, pieces = list(texts), list(texts)
         whole = [index not in sizes for index in range(len(texts))]
         found: list[list[int]] = [[]] * len(texts)
         waiting = list(range(len(texts)))
         while waiting:
             for index in waiting:
                 if index in sizes:
-                    pieces[index] = self._piece(texts[index], sizes[index], left=left)
-                    whole[index] = len(pieces[index]) == len(texts[index])
+                    sources[index], pieces[index] = self._piece(sources[index], sizes[index], left=left)
+                    whole[index] = len(pieces[index]) == len(sources[index])
             places = [index if positions is None else positions[index] for index in waiting]
             encoded = self._encoder.encode([pieces[index] for index in waiting], name, places)
             for index, ids in zip(waiting, encoded, strict=True):
@@ -82,16 +87,21 @@ class SurvivingEncoder:
                 sizes[index] *= GROWTH
         return [Kept(ids, whole=all_of_it) for ids, all_of_it in zip(found, whole, strict=True)]
 
-    def _piece(self, text: str, size: int, *, left: bool) -> str:
-        """About `size` characters of the kept end; all of it where no boundary is near or little would be saved."""
+    def _piece(self, text: str, size: int, *, left: bool, shortened: bool = False) -> tuple[str, str]:
+        """The text, its endless words shortened where one is in the way, and about `size` characters of its kept end.
+
+        The piece is all of it where no boundary is near or little would be saved.
+        """
         boundary = self._boundaries.keep_end if left else self._boundaries.keep_start
         if boundary is None or 2 * size >= len(text):
-            return text
+            return text, text
         reach = max(size, SEARCH_CHARACTERS)
         if left:
             place = boundary.search(text, max(1, len(text) - size - reach), len(text) - size)
         else:
             place = boundary.search(text, size, min(len(text), size + reach))
+        if place is None and self._shorten is not None and not shortened:
+            return self._piece(self._shorten(text), size, left=left, shortened=True)
         if place is None:
-            return self._piece(text, size * GROWTH, left=left)
-        return text[place.start() :] if left else text[: place.start()]
+            return self._piece(text, size * GROWTH, left=left, shortened=shortened)
+        return text, text[place.start() :] if left else text[: place.start()]
