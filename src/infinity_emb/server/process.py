@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger("infinity_emb")
 
 _CLOSE_S = 2  # for writing answers that are already made
+# A request makes some dozens of objects and no cycles: with Python's own 700 the collector would look every few
+# requests at those under way, and find nothing.
+_COLLECT_AFTER_OBJECTS = 10_000
 
 
 class ServerProcess:
@@ -119,6 +122,7 @@ class ServerProcess:
             return
         if not gc.isenabled():  # see `launch`
             gc.freeze()  # what start-up made stays; the collector need not look at it again
+            gc.set_threshold(_COLLECT_AFTER_OBJECTS, *gc.get_threshold()[1:])
             gc.enable()
         self._lifecycle.open(loaded.array, loaded.failures)
         if self._on_ready is not None:
