@@ -28,6 +28,8 @@ HEADER_TIMEOUT_S = 20.0
 KEEP_ALIVE_S = 75.0  # longer than the 60 s after which common proxies drop an idle connection
 # What a client may still send of a body after its request was answered (refused) early.
 LEFTOVER_LIMIT_BYTES = 8 * 1024 * 1024
+# How long a client that is refused may go on sending before it is cut off.
+LINGER_S = 1.0
 # Up to here a copy of the body behind the head is cheaper than a second buffer.
 _COPIED_BYTES = 16 * 1024
 
@@ -99,7 +101,7 @@ class Connection(asyncio.Protocol):
                 self._refuse(_TOO_LARGE)
         current = self._current
         if current is None:
-            if not self._hurried:
+            if not self._hurried and self._last_words is None:
                 self._hurried = True
                 self._expect_head(HEADER_TIMEOUT_S)
         elif current.task is None and not current.over:
@@ -179,8 +181,10 @@ class Connection(asyncio.Protocol):
             self._transport.writelines((head, response.body))
         if exchange.keep_alive:
             self._next()
-        else:
+        elif exchange.complete:
             self._transport.close()
+        else:
+            self._close_with(b"")
 
     def _next(self) -> None:
         """The turn of the next request, if one has come."""
@@ -210,10 +214,21 @@ class Connection(asyncio.Protocol):
             current.end()
 
     def _close_with(self, answer: bytes) -> None:
+        """Say it, and close when the client has left, or soon.
+
+        A socket that is closed while something lies there unread makes the kernel take the answer back, so what still
+        comes is read and dropped for a while (RFC 9112, 9.6).
+        """
         self._last_words = answer
-        self._deadline_s = None
-        self.write(answer)
-        self._transport.close()
+        if self._transport.is_closing():
+            return
+        if answer:
+            self._transport.write(answer)
+        if self._transport.can_write_eof():
+            self._transport.write_eof()
+        self.resume_reading()
+        self._hurried = False
+        self._expect_head(LINGER_S)
 
     def _expect_head(self, wait_s: float) -> None:
         """The next head must be complete within this time."""

@@ -182,8 +182,38 @@ def test_a_body_that_comes_after_its_answer_is_passed_over_up_to_a_limit():
         assert wire.said.count(b"200 OK") == 2
         await wire.send(*[b"x" * 1_000_000] * (connection.LEFTOVER_LIMIT_BYTES // 1_000_000 + 1))
         assert b"HTTP/1.1 431" in wire.said
-        assert wire.transport.closed
+        assert wire.transport.ended
 
+    on_the_wire(main)
+
+
+def test_what_a_refused_client_still_sends_is_dropped_until_it_leaves_or_time_is_up(monkeypatch):
+    async def main(wire):
+        await wire.send(b"no request\r\n\r\n")
+        said = wire.said
+        assert said.startswith(b"HTTP/1.1 400")
+        assert wire.transport.ended
+        assert not wire.transport.closed
+        await wire.send(GOOD, b"x" * 100_000)
+        assert wire.said == said
+        while not wire.transport.closed:
+            await asyncio.sleep(0.005)
+
+    monkeypatch.setattr(connection, "LINGER_S", 0.02)
+    on_the_wire(main)
+
+
+def test_an_early_answer_that_ends_the_connection_does_not_cut_off_the_body_that_still_comes(monkeypatch):
+    async def main(wire):
+        wire.application.reads_body = False
+        await wire.send(b"POST /a HTTP/1.1\r\nconnection: close\r\ncontent-length: 100000\r\n\r\n")
+        assert b"200 OK" in wire.said
+        assert wire.transport.ended
+        assert not wire.transport.closed
+        while not wire.transport.closed:
+            await asyncio.sleep(0.005)
+
+    monkeypatch.setattr(connection, "LINGER_S", 0.02)
     on_the_wire(main)
 
 

@@ -47,7 +47,7 @@ def test_what_is_no_request_is_refused(garbage):
     async def main(wire):
         await wire.send(garbage)
         assert wire.said.startswith(b"HTTP/1.1 400")
-        assert wire.transport.closed
+        assert wire.transport.ended
         assert wire.application.seen == []
 
     on_the_wire(main)
@@ -61,7 +61,7 @@ def test_garbage_behind_requests_is_refused_after_their_answers():
         wire.application.may_answer.set()
         await wire.settled()
         assert [line[-15:] for line in heads(wire.said)] == [b"HTTP/1.1 200 OK", b"HTTP/1.1 200 OK", b"400 Bad Request"]
-        assert wire.transport.closed
+        assert wire.transport.ended
 
     on_the_wire(main)
 
@@ -70,7 +70,7 @@ def test_a_body_that_breaks_off_into_garbage_is_refused_at_once():
     async def main(wire):
         await wire.send(b"POST /a HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n", b"ZZ\r\n")
         assert wire.said.startswith(b"HTTP/1.1 400")
-        assert wire.transport.closed
+        assert wire.transport.ended
 
     on_the_wire(main)
 
@@ -92,6 +92,6 @@ def test_nothing_that_is_not_a_body_may_be_endless(before):
         pieces = [filler * 1000] * (HEADER_LIMIT_BYTES // (1000 * len(filler)) + 2)
         await wire.send(before, *pieces)
         assert wire.said.startswith(b"HTTP/1.1 431")
-        assert wire.transport.closed
+        assert wire.transport.ended
 
     on_the_wire(main)

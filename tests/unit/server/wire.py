@@ -19,6 +19,7 @@ class FakeTransport:
     def __init__(self):
         self.writes = []
         self.closed = False
+        self.ended = False
         self.reading = True
 
     def write(self, data):
@@ -32,6 +33,12 @@ class FakeTransport:
 
     def close(self):
         self.closed = True
+
+    def can_write_eof(self):
+        return True
+
+    def write_eof(self):
+        self.ended = True
 
     def pause_reading(self):
         self.reading = False
