@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 STAGES = ("tokenize", "queue", "forward", "respond")
+
+Operation = Literal["embeddings", "rerank", "classify"]
+"""What a model is asked for, in OpenTelemetry's words; dense, sparse and multi-vector are all embeddings."""
+
+
+def operation_of(task: str) -> Operation:
+    """The operation that a counted task (embed, sparse, multi_vector, rerank, classify) is part of."""
+    return "rerank" if task == "rerank" else "classify" if task == "classify" else "embeddings"
 
 
 class Histogram:
@@ -35,6 +43,11 @@ class Histogram:
         self.counts[bisect_left(self.bounds, value)] += 1
         self.total += value
 
+    def add(self, other: Histogram) -> None:
+        """Sum up two of the same bounds."""
+        self.counts = [mine + theirs for mine, theirs in zip(self.counts, other.counts, strict=True)]
+        self.total += other.total
+
     def copy(self) -> Histogram:
         """As it stands now."""
         copied = Histogram(self.bounds)
@@ -47,7 +60,8 @@ class StageTimes:
     """Where the time of one request went; filled on its way through the engine.
 
     Attributes:
-        model: Served name of the model that did the work; empty until one did.
+        model: Served name of the model that was asked; empty until one was.
+        operation: What it was asked for; empty until it was, and where no server asks.
         tokenize_s: Reading the inputs, the wait for a thread included.
         queue_s: From admission until the first of its items began to compute.
         forward_s: From there until the last of its items was done.
@@ -55,10 +69,11 @@ class StageTimes:
         tokens: How many the model saw.
     """
 
-    __slots__ = ("computed_s", "forward_s", "model", "queue_s", "tokenize_s", "tokens")
+    __slots__ = ("computed_s", "forward_s", "model", "operation", "queue_s", "tokenize_s", "tokens")
 
     def __init__(self) -> None:
         self.model = ""
+        self.operation: Operation | Literal[""] = ""
         self.tokenize_s = 0.0
         self.queue_s = 0.0
         self.forward_s = 0.0

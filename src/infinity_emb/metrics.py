@@ -18,7 +18,7 @@ from prometheus_client.core import (
     SummaryMetricFamily,
 )
 
-from infinity_emb.measures import STAGES, Histogram
+from infinity_emb.measures import STAGES, Histogram, operation_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -30,7 +30,14 @@ FINE_S = (
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 60.0,
 )  # fmt: skip
 
+# The bounds that OpenTelemetry's conventions advise.
+SERVER_S = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0)
+OPERATION_S = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
+TOKENS = tuple(4**power for power in range(14))
+
 STAGE_S = (0.0001, 0.00025, 0.0005, *FINE_S)
+
+_COARSE = frozenset((*map(str, COARSE_S), "+Inf"))  # as Prometheus names them; each is one of `SERVER_S` too
 
 ModelGauges = tuple[str, dict[str, float]]
 """Served name of a model, and its gauges by name (see `GAUGES`)."""
@@ -76,7 +83,7 @@ class _Requests:
         self.bytes_in = 0
         self.bytes_out = 0
         self.seconds = 0.0
-        self.buckets = [0] * (len(COARSE_S) + 1)
+        self.buckets = [0] * (len(SERVER_S) + 1)
 
     def add(self, other: _Requests) -> None:
         """Sum up two of them."""
@@ -90,9 +97,10 @@ class _Requests:
 class _Work:
     """What one model did for one task."""
 
-    __slots__ = ("items", "tokens", "truncated")
+    __slots__ = ("items", "tokens", "truncated", "usage")
 
     def __init__(self) -> None:
+        self.usage = Histogram(TOKENS)
         self.items = 0
         self.tokens = 0
         self.truncated = 0
@@ -110,6 +118,7 @@ class HttpMetrics:
         self._fine_buckets = [0] * (len(FINE_S) + 1)
         self._fine_seconds = 0.0
         self._work: dict[tuple[str, str], _Work] = {}
+        self._operations: dict[tuple[str, str, int], Histogram] = {}
         self._refused: dict[str, int] = {}
         self._abandoned = 0
         self._stages: dict[str, tuple[Histogram, ...]] = {}
@@ -127,7 +136,7 @@ class HttpMetrics:
         cell.bytes_in += sizes_bytes[0]
         cell.bytes_out += sizes_bytes[1]
         cell.seconds += duration_s
-        cell.buckets[bisect_left(COARSE_S, duration_s)] += 1
+        cell.buckets[bisect_left(SERVER_S, duration_s)] += 1
         self._fine_buckets[bisect_left(FINE_S, duration_s)] += 1
         self._fine_seconds += duration_s
 
@@ -139,6 +148,16 @@ class HttpMetrics:
         cell.items += items
         cell.tokens += tokens
         cell.truncated += truncated
+        if tokens:
+            cell.usage.observe(tokens)
+
+    def record_operation(self, model: str, operation: str, status: int, duration_s: float) -> None:
+        """Count one answered request that asked a model for something."""
+        key = (model, operation, status)
+        histogram = self._operations.get(key)
+        if histogram is None:
+            histogram = self._operations[key] = Histogram(OPERATION_S)
+        histogram.observe(duration_s)
 
     def record_stages(self, model: str, seconds: Sequence[float]) -> None:
         """Count where the time of one answered request went; `seconds` is in the order of `STAGES`."""
@@ -175,6 +194,7 @@ class HttpMetrics:
         """Families as they stand now."""
         yield from self._request_families()
         yield from self._work_families()
+        yield from self._operation_families()
         refused = CounterMetricFamily("infinity_refused_requests", "Requests refused, by error code.", labels=["code"])
         for code, count in self._refused.items():
             refused.add_metric([code], count)
@@ -199,8 +219,14 @@ class HttpMetrics:
         text = "Time from the request line to the last byte of the answer."
         duration = HistogramMetricFamily("http_request_duration_seconds", text, labels=["handler", "method"])
         for labels, cell in self._summed(lambda key: (key[0], key[1])):
-            duration.add_metric(labels, _cumulative(COARSE_S, cell.buckets), cell.seconds)
+            buckets = [pair for pair in _cumulative(SERVER_S, cell.buckets) if pair[0] in _COARSE]
+            duration.add_metric(labels, buckets, cell.seconds)
         yield duration
+        names = ["handler", "method", "status"]
+        server = HistogramMetricFamily("http_server_request_duration_seconds", f"{text[:-1]}, by status.", labels=names)
+        for (handler, method, exact), cell in self._requests.items():
+            server.add_metric([handler, method, str(exact)], _cumulative(SERVER_S, cell.buckets), cell.seconds)
+        yield server
         fine = HistogramMetricFamily("http_request_duration_highr_seconds", "The same over all handlers, finer.")
         fine.add_metric([], _cumulative(FINE_S, self._fine_buckets), self._fine_seconds)
         yield fine
@@ -223,6 +249,22 @@ class HttpMetrics:
             tokens.add_metric(key, cell.tokens)
             truncated.add_metric(key, cell.truncated)
         return iter((items, tokens, truncated))
+
+    def _operation_families(self) -> Iterator[Metric]:
+        text = "Time of a request that asked a model for something."
+        labels = ["model", "operation", "status"]
+        duration = HistogramMetricFamily("gen_ai_server_request_duration_seconds", text, labels=labels)
+        for (model, operation, status), histogram in self._operations.items():
+            buckets = _cumulative(histogram.bounds, histogram.counts)
+            duration.add_metric([model, operation, str(status)], buckets, histogram.total)
+        yield duration
+        usage = HistogramMetricFamily("gen_ai_client_token_usage", "Tokens of an answered request.", labels=labels[:2])
+        sums: dict[tuple[str, str], Histogram] = {}
+        for (model, task), cell in self._work.items():
+            sums.setdefault((model, operation_of(task)), Histogram(TOKENS)).add(cell.usage)
+        for key, histogram in sums.items():
+            usage.add_metric(key, _cumulative(TOKENS, histogram.counts), histogram.total)
+        yield usage
 
     def _stage_families(self) -> Iterator[Metric]:
         text = "Time of a request by stage: reading the inputs, the waiting line, the model, writing the answer."

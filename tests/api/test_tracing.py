@@ -61,11 +61,36 @@ def test_a_request_is_one_span_with_its_stages_and_none_of_its_text(spans, traci
     assert f"{span.parent.span_id:016x}" == PARENT.split("-")[2]
     found = span.attributes
     assert (found["http.response.status_code"], found["gen_ai.request.model"]) == (200, "some/dummy")
+    assert (found["gen_ai.operation.name"], found["gen_ai.provider.name"]) == ("embeddings", "infinity_emb")
     assert found["infinity.computed_tokens"] == len(SECRET) + 1
     stages = [found[f"infinity.{stage}_s"] for stage in ("tokenize", "queue", "forward", "respond")]
     assert all(value >= 0 for value in stages)
     assert 0 < sum(stages) <= (span.end_time - span.start_time) / 1e9
     assert SECRET not in span.to_json()
+
+
+def test_the_answer_says_which_span_it_was(served, spans, tracing):
+    served.app._tracing = tracing
+    answer = served.request("POST", "/rerank", json={"query": "a", "documents": ["b"]}, headers={"traceparent": PARENT})
+    (span,) = spans.get_finished_spans()
+    assert answer.headers["traceresponse"] == f"00-{PARENT.split('-')[1]}-{span.context.span_id:016x}-01"
+    assert span.attributes["gen_ai.operation.name"] == "rerank"
+
+
+def test_an_answer_that_is_not_sampled_or_not_traced_names_no_span(served, spans, tracing):
+    assert "traceresponse" not in served.request("GET", "/health", headers={"traceparent": PARENT}).headers
+    served.app._tracing = tracing
+    unsampled = PARENT.removesuffix("01") + "00"
+    assert "traceresponse" not in served.request("GET", "/health", headers={"traceparent": unsampled}).headers
+    assert not spans.get_finished_spans()
+
+
+def test_a_request_that_fails_names_its_operation_and_its_error(served, spans, tracing):
+    served.app._tracing = tracing
+    served.engine.error = BackendError("broken")
+    served.post("/classify", {"input": ["x"]})
+    found = spans.get_finished_spans()[0].attributes
+    assert (found["gen_ai.operation.name"], found["error.type"]) == ("classify", "500")
 
 
 @pytest.mark.parametrize("parent", ["", "nonsense", "00-0-0-01"])

@@ -84,3 +84,34 @@ def test_batches_and_the_cache_are_shown_by_model():
     assert found["infinity_batch_fill_ratio_bucket", (("le", "0.5"), ("model", "m"))] == 2
     assert found["infinity_batch_fill_ratio_count", (("model", "m"),)] == 3
     assert found["infinity_cache_items_total", (("how", "memory_hits"), ("model", "m"))] == 3
+
+
+def test_operations_are_shown_by_model_and_status_and_their_tokens_once_a_request():
+    metrics = HttpMetrics()
+    metrics.record_operation("m", "embeddings", 200, 0.03)
+    metrics.record_operation("m", "embeddings", 429, 0.001)
+    metrics.record_work("m", "embed", items=2, tokens=30, truncated=0)
+    metrics.record_work("m", "sparse", items=2, tokens=5, truncated=0)
+    metrics.record_work("m", "sparse", items=2, tokens=0, truncated=0)  # of the same pass as another output
+    metrics.record_work("m", "rerank", items=1, tokens=9, truncated=0)
+    found = samples(metrics)
+    name, labels = "gen_ai_server_request_duration_seconds", (("model", "m"), ("operation", "embeddings"))
+    assert found[f"{name}_count", (*labels, ("status", "200"))] == 1
+    assert found[f"{name}_bucket", (("le", "0.02"), *labels, ("status", "200"))] == 0
+    assert found[f"{name}_bucket", (("le", "0.04"), *labels, ("status", "200"))] == 1
+    assert found[f"{name}_count", (*labels, ("status", "429"))] == 1
+    assert found["gen_ai_client_token_usage_count", labels] == 2
+    assert found["gen_ai_client_token_usage_sum", labels] == 35
+    assert found["gen_ai_client_token_usage_bucket", (("le", "16"), *labels)] == 1
+
+
+def test_durations_are_shown_finer_by_exact_status():
+    metrics = HttpMetrics()
+    metrics.record("/a", "POST", 200, (0, 0), 0.004)
+    metrics.record("/a", "POST", 201, (0, 0), 3.0)
+    found = samples(metrics)
+    name, labels = "http_server_request_duration_seconds", (("handler", "/a"), ("method", "POST"))
+    assert found[f"{name}_bucket", (labels[0], ("le", "0.005"), labels[1], ("status", "200"))] == 1
+    assert found[f"{name}_sum", (*labels, ("status", "201"))] == 3.0
+    assert found["http_request_duration_seconds_bucket", (labels[0], ("le", "1.0"), labels[1])] == 1
+    assert found["http_request_duration_seconds_count", labels] == 2

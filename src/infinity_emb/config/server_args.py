@@ -145,7 +145,7 @@ class ServerArgs:
     otel: bool = setting(
         False,
         Option(
-            help="Write an OpenTelemetry trace of each request to where the OTEL_* variables say; they ask for it too.",
+            help="Send OpenTelemetry traces and metrics to where the OTEL_* variables say; they ask for it too.",
             section=_LOG,
         ),
     )

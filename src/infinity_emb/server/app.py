@@ -98,18 +98,27 @@ class Application:
         if response is None:
             raise AssertionError("this is a bug: a request was neither answered nor refused")
         self._complete(request, response)
-        await send(request, response)
         handler = _UNMATCHED if route is None else route.path
-        sizes_bytes = (len(request.body), len(response.body))
+        span = None
+        if self._tracing is not None:
+            span = self._tracing.start(request, handler, response, time.perf_counter() - started_s)
+        await send(request, response)
         took_s = time.perf_counter() - started_s
         method = request.method if route is not None else "OTHER"
-        self.serving.metrics.record(handler, method, response.status, sizes_bytes, took_s)
-        if request.times.computed_s:
-            self.serving.metrics.record_stages(request.times.model, request.times.seconds(time.monotonic()))
+        self._count(request, (handler, method), response, took_s)
         if self._tracing is not None:
-            self._tracing.record(request, handler, response.status, took_s)
+            self._tracing.end(span, request, response.status)
         if self.serving.settings.access_log:
             log_request(request, response, handler, took_s)
+
+    def _count(self, request: Request, operation: tuple[str, str], response: Response, took_s: float) -> None:
+        """Count an answered request; `operation` is its handler and its method."""
+        metrics, times = self.serving.metrics, request.times
+        metrics.record(*operation, response.status, (len(request.body), len(response.body)), took_s)
+        if times.operation:
+            metrics.record_operation(times.model, times.operation, response.status, took_s)
+        if times.computed_s:
+            metrics.record_stages(times.model, times.seconds(time.monotonic()))
 
     def _before(self, request: Request) -> tuple[Route | None, Response | None]:
         """Find the route and let the request in, before its body is read."""

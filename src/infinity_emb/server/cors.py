@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from infinity_emb.server.response import Headers
 
 _METHODS = b"GET, POST, HEAD, OPTIONS"
-_EXPOSED = b"x-request-id, x-truncated, x-model-fingerprint, retry-after"
+_EXPOSED = b"x-request-id, x-truncated, x-model-fingerprint, retry-after, traceresponse"
 
 
 def is_preflight(request: Request) -> bool:

@@ -64,9 +64,9 @@ async def embed(request: Request, serving: Serving, fields: EmbedFields, inputs:
     form = output_form(fields, engine)
     options = embed_options(fields, engine)
     if inputs.modality is Modality.TEXT:
-        result = await engine.embed_result(inputs.items, options, call_of(request, fields))
+        result = await engine.embed_result(inputs.items, options, call_of(request, fields, engine, "embeddings"))
     else:
-        result = await embed_media(engine, inputs, options, call_of(request, fields))
+        result = await embed_media(engine, inputs, options, call_of(request, fields, engine, "embeddings"))
     vectors = finished(result, form.dtype, engine)
     usage = result.usage
     serving.metrics.record_work(

@@ -117,7 +117,9 @@ async def sparse(
 ) -> tuple[AsyncEmbeddingEngine, SparseResult]:
     """Weights of the words of each text, and who made them."""
     engine = serving.models.find(fields.model, Task.SPARSE)
-    result = await engine.sparse_result(inputs.items, embed_options(fields, engine), call_of(request, fields))
+    result = await engine.sparse_result(
+        inputs.items, embed_options(fields, engine), call_of(request, fields, engine, "embeddings")
+    )
     _count(serving, engine, "sparse", len(inputs.items), result.usage)
     return engine, result
 
@@ -127,7 +129,9 @@ async def tokens(
 ) -> tuple[AsyncEmbeddingEngine, list[FloatArray], Usage]:
     """A vector a token of each text, and who made them."""
     engine = serving.models.find(fields.model, Task.MULTI_VECTOR, Task.EMBED)
-    result = await engine.multi_vector_result(inputs.items, embed_options(fields, engine), call_of(request, fields))
+    result = await engine.multi_vector_result(
+        inputs.items, embed_options(fields, engine), call_of(request, fields, engine, "embeddings")
+    )
     _count(serving, engine, "multi_vector", len(inputs.items), result.usage)
     return engine, result.vectors, result.usage
 
@@ -138,7 +142,9 @@ async def chunks(
     """Late chunking: the fields of every chunk of all documents, in order."""
     engine = serving.models.find(fields.model, Task.EMBED)
     form = output_form(fields, engine)
-    result = await engine.chunks_result(documents, embed_options(fields, engine), call_of(request, fields))
+    result = await engine.chunks_result(
+        documents, embed_options(fields, engine), call_of(request, fields, engine, "embeddings")
+    )
     _count(serving, engine, "embed", sum(map(len, documents)), result.usage)
     vectors = finished(EmbedResult(result.vectors, result.usage), form.dtype, engine)
     spans = [span for places in result.spans for span in places]
@@ -170,7 +176,7 @@ async def _output(request: Request, serving: Serving, body: EmbeddingBody, input
         return _matrices(engine, body, matrices, usage)
     engine = serving.models.find(body.model, OUTPUTS[name])
     make = engine.fixed_result if name == "muvera" else engine.embed_result
-    result = await make(inputs.items, embed_options(body, engine), call_of(request, body))
+    result = await make(inputs.items, embed_options(body, engine), call_of(request, body, engine, "embeddings"))
     _count(serving, engine, "embed", len(inputs.items), result.usage)
     return _vectors(engine, body, result)
 
@@ -184,7 +190,9 @@ async def _together(
     names: list[str],
 ) -> list[Written]:
     """Several outputs of one forward pass, whose tokens are counted once."""
-    made = await engine.several_result(inputs.items, names, embed_options(body, engine), call_of(request, body))
+    made = await engine.several_result(
+        inputs.items, names, embed_options(body, engine), call_of(request, body, engine, "embeddings")
+    )
     written = [_vectors(engine, body, result) for result in (made.dense, made.muvera) if result is not None]
     if made.sparse is not None:
         written.append(_weights(engine, made.sparse))

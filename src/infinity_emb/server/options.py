@@ -16,6 +16,7 @@ from infinity_emb.types import (
 
 if TYPE_CHECKING:
     from infinity_emb.engine.async_engine import AsyncEmbeddingEngine
+    from infinity_emb.measures import Operation
     from infinity_emb.server.fields import EmbedFields, ScoreFields, TextFields
     from infinity_emb.server.request import Request
     from infinity_emb.types import Call, InputType, Side
@@ -109,12 +110,16 @@ def score_options(fields: ScoreFields, engine: AsyncEmbeddingEngine) -> ScoreOpt
     return ScoreOptions(text=text_options(fields, engine), raw_scores=bool(fields.raw_scores))
 
 
-def call_of(request: Request, fields: TextFields) -> Call:
+def call_of(request: Request, fields: TextFields, engine: AsyncEmbeddingEngine, operation: Operation) -> Call:
     """Circumstances of a request: its class if it names one (the body goes before the header), its key, its time limit.
+
+    What is measured of the request is from here on of this model and this operation.
 
     Raises:
         SchemaError: A class that does not exist.
     """
+    request.times.model = engine.card.served_name
+    request.times.operation = operation
     call = request.call()
     if fields.priority is not None:
         call.priority = _class_of(fields.priority, "priority")

@@ -15,9 +15,11 @@ import uvicorn
 from infinity_emb.config.environment import environ
 from infinity_emb.metrics import HttpMetrics
 from infinity_emb.server.app import Application, access_of, model_gauges, model_measures
+from infinity_emb.server.aside import aside
 from infinity_emb.server.connection import Connection
 from infinity_emb.server.lifecycle import Lifecycle, Models
 from infinity_emb.server.loading import load
+from infinity_emb.server.metrics_push import push_of
 from infinity_emb.server.settings import HttpSettings
 from infinity_emb.server.tracing import tracing_of
 
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("infinity_emb")
 
 _CLOSE_S = 2  # for writing answers that are already made
+_TELL_S = 3  # for a collector that is slow or away
 # A request makes some dozens of objects and no cycles: with Python's own 700 the collector would look every few
 # requests at those under way, and find nothing.
 _COLLECT_AFTER_OBJECTS = 10_000
@@ -70,6 +73,8 @@ class ServerProcess:
         settings = HttpSettings.from_server_args(server_args)
         access = access_of(settings)
         self._tracing = tracing_of(environ(), asked=server_args.otel)
+        scheme = "https" if server_args.ssl_certfile else "http"
+        self._push = push_of(environ(), metrics.collect, asked=server_args.otel, scheme=scheme)
         self._applications: list[Application] = []
         self._servers: list[tuple[uvicorn.Server, Bound]] = []
         for bound in sockets:
@@ -94,13 +99,14 @@ class ServerProcess:
         loops = [asyncio.create_task(server.main_loop()) for server, _ in self._servers]
         stopped = asyncio.create_task(self._stop.wait())
         loading = asyncio.create_task(self._load())
+        if self._push is not None:
+            self._push.start()
         await asyncio.wait({stopped, loading}, return_when=asyncio.FIRST_COMPLETED)
         if not loading.done() or loading.exception() is None:
             await self._stop.wait()
             await self._drain()
         await self._close(loops)
-        if self._tracing is not None:
-            await loop.run_in_executor(None, self._tracing.close)
+        await self._tell_the_rest()
         stopped.cancel()
         if loading.done():
             loading.result()  # raises what loading raised
@@ -141,6 +147,15 @@ class ServerProcess:
         """Finish what is in flight within the grace period, refuse the rest."""
         grace_s = self._server_args.shutdown_grace_s
         await asyncio.gather(*(application.serving.in_flight.finish(grace_s) for application in self._applications))
+
+    async def _tell_the_rest(self) -> None:
+        """Send the last spans and metrics, unless the collector takes too long."""
+        ends = [] if self._tracing is None else [aside(self._tracing.close, "tracing")]
+        ends += [] if self._push is None else [self._push.stop()]
+        try:
+            await asyncio.wait_for(asyncio.gather(*ends), _TELL_S)
+        except asyncio.TimeoutError:
+            logger.warning("The last traces or metrics were not taken by the collector within %g s.", _TELL_S)
 
     async def _close(self, loops: Sequence[asyncio.Task[None]]) -> None:
         for server, _ in self._servers:

@@ -46,7 +46,9 @@ async def rank(
         InfinityError: See the table of errors.
     """
     engine = serving.models.find(fields.model, Task.RERANK)
-    result = await engine.rerank_result(query, documents, score_options(fields, engine), call_of(request, fields))
+    result = await engine.rerank_result(
+        query, documents, score_options(fields, engine), call_of(request, fields, engine, "rerank")
+    )
     scores = result.scores
     _count(serving, engine, "rerank", len(documents), result.usage)
     order = np.argsort(-scores, kind="stable")[:top_n]
@@ -76,7 +78,9 @@ async def classify(
         InfinityError: See the table of errors.
     """
     engine = serving.models.find(fields.model, Task.CLASSIFY, Task.RERANK)
-    result = await engine.classify_result(items, score_options(fields, engine), call_of(request, fields))
+    result = await engine.classify_result(
+        items, score_options(fields, engine), call_of(request, fields, engine, "classify")
+    )
     scores = result.scores
     _count(serving, engine, "classify", len(items), result.usage)
     return Classified(engine.card.served_name, [_labelled(row, result.labels) for row in scores], result.usage)

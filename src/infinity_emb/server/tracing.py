@@ -1,27 +1,20 @@
-"""OpenTelemetry: a span for each request, written when it has been answered, so that nothing is done before that."""
+"""OpenTelemetry: a span for each request, made when its answer is, so that nothing is done before that."""
 
 from __future__ import annotations
 
-import logging
 import time
 from typing import TYPE_CHECKING, Any
 
-from infinity_emb import extras
-from infinity_emb.errors import MissingExtraError
 from infinity_emb.measures import STAGES
+from infinity_emb.server.telemetry import SERVICE, TRACES, calmed, needed, resource_of, signal_of
 from infinity_emb.server.version import package_version
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from infinity_emb.server.request import Request
+    from infinity_emb.server.response import Response
 
-logger = logging.getLogger("infinity_emb")
-
-_PURPOSE = "--otel"
-_SERVICE = "infinity_emb"
-# Whoever sets one of these wants traces.
-_WANTED_BY = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_TRACES_EXPORTER")
 _CARRIED = ("traceparent", "tracestate")
 _NS = 1_000_000_000
 
@@ -37,26 +30,38 @@ class Tracing:
     """
 
     def __init__(self, provider: Any) -> None:
-        self._api = extras.require("opentelemetry.trace", "otel", _PURPOSE)
-        carrier = extras.require("opentelemetry.trace.propagation.tracecontext", "otel", _PURPOSE)
-        self._propagator = carrier.TraceContextTextMapPropagator()
+        self._api = needed("opentelemetry.trace")
+        self._propagator = needed("opentelemetry.trace.propagation.tracecontext").TraceContextTextMapPropagator()
         self._provider = provider
-        self._tracer = provider.get_tracer(_SERVICE, package_version())
+        self._tracer = provider.get_tracer(SERVICE, package_version())
 
-    def record(self, request: Request, route: str, status: int, took_s: float) -> None:
-        """Write the span of a request that has just been answered; its parent is what `traceparent` names."""
+    def start(self, request: Request, route: str, response: Response, took_s: float) -> Any:
+        """The span of a request whose answer is made; its parent is what `traceparent` names.
+
+        If it is sampled, the answer says which span it was, in `traceresponse`.
+        """
         headers = {name: request.header(name.encode()) for name in _CARRIED if name.encode() in request.headers}
-        end_ns = time.time_ns()
         span = self._tracer.start_span(
             f"{request.method} {route}",
             context=self._propagator.extract(headers),
             kind=self._api.SpanKind.SERVER,
-            start_time=end_ns - int(took_s * _NS),
-            attributes=_attributes(request, route, status),
+            start_time=time.time_ns() - int(took_s * _NS),
+            attributes=_attributes(request, route, response.status),
         )
+        context = span.get_span_context()
+        if context.trace_flags.sampled:
+            told = b"00-%032x-%016x-%02x" % (context.trace_id, context.span_id, context.trace_flags)
+            response.headers.append((b"traceresponse", told))
+        return span
+
+    def end(self, span: Any, request: Request, status: int) -> None:
+        """Close the span of a request that has just been answered."""
+        if request.times.computed_s:
+            seconds = request.times.seconds(time.monotonic())
+            span.set_attributes({f"infinity.{stage}_s": value for stage, value in zip(STAGES, seconds, strict=True)})
         if status >= 500:
             span.set_status(self._api.StatusCode.ERROR)
-        span.end(end_ns)
+        span.end()
 
     def close(self) -> None:
         """Send what is left; blocks until it is sent or given up."""
@@ -71,35 +76,20 @@ def tracing_of(variables: Mapping[str, str], *, asked: bool) -> Tracing | None:
         asked: `--otel` was given.
 
     Raises:
-        MissingExtraError: `--otel` was given and OpenTelemetry is not installed. If only a variable asks for it, which
-            may be meant for others, that is a warning.
+        MissingExtraError: See `signal_of`.
+        ConfigurationError: As above.
     """
-    exporter = variables.get("OTEL_TRACES_EXPORTER", "").strip().lower()
-    if variables.get("OTEL_SDK_DISABLED", "").strip().lower() == "true" or exporter == "none":
-        return None
-    named = next((name for name in _WANTED_BY if variables.get(name)), None)
-    if not asked and named is None:
-        return None
-    try:
-        return Tracing(_provider(variables, exporter))
-    except MissingExtraError as error:
-        if asked:
-            raise
-        logger.warning("%s is set, but there will be no traces: %s", named, error)
-        return None
+    return signal_of(TRACES, variables, lambda exporter: Tracing(_provider(variables, exporter)), asked=asked)
 
 
 def _provider(variables: Mapping[str, str], exporter: str) -> Any:
-    sdk = extras.require("opentelemetry.sdk.trace", "otel", _PURPOSE)
-    export = extras.require("opentelemetry.sdk.trace.export", "otel", _PURPOSE)
-    resources = extras.require("opentelemetry.sdk.resources", "otel", _PURPOSE)
+    sdk = needed("opentelemetry.sdk.trace")
+    export = needed("opentelemetry.sdk.trace.export")
     if exporter == "console":
         writes = export.ConsoleSpanExporter()
     else:
-        sends = extras.require("opentelemetry.exporter.otlp.proto.http.trace_exporter", "otel", _PURPOSE)
-        writes = sends.OTLPSpanExporter()
-    service = variables.get("OTEL_SERVICE_NAME") or _SERVICE
-    provider = sdk.TracerProvider(resource=resources.Resource.create({"service.name": service}))
+        writes = calmed(needed("opentelemetry.exporter.otlp.proto.http.trace_exporter")).OTLPSpanExporter()
+    provider = sdk.TracerProvider(resource=resource_of(variables))
     provider.add_span_processor(export.BatchSpanProcessor(writes))
     return provider
 
@@ -114,10 +104,11 @@ def _attributes(request: Request, route: str, status: int) -> dict[str, str | in
         "infinity.request_id": request.request_id,
     }
     times = request.times
-    if times.model:
-        found["gen_ai.request.model"] = times.model
+    if times.operation:
+        found |= {"gen_ai.operation.name": times.operation, "gen_ai.request.model": times.model}
+        found["gen_ai.provider.name"] = SERVICE
+    if status >= 500:
+        found["error.type"] = str(status)
     if times.computed_s:
-        seconds = times.seconds(time.monotonic())
-        found |= {f"infinity.{stage}_s": value for stage, value in zip(STAGES, seconds, strict=True)}
         found["infinity.computed_tokens"] = times.tokens
     return found
