@@ -48,4 +48,4 @@ def test_every_option_that_is_named_exists(page):
 def test_every_metric_is_in_the_table():
     metrics = HttpMetrics()
     families = {family.name + ("_total" if family.type == "counter" else "") for family in metrics.collect()}
-    assert set(re.findall(r"`((?:http|infinity)_[a-z0-9_]+)`", OPERATIONS)) == families
+    assert set(re.findall(r"`((?:http|infinity|gen_ai)_[a-z0-9_]+)`", OPERATIONS)) == families
