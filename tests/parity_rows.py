@@ -21,6 +21,7 @@ MODULES = (
     "kinds_sparse",
     "minilm",
     "modules",
+    "routes",
     "static",
 )
 # Those that cannot be looked into without the reference libraries.
@@ -79,8 +80,17 @@ def declared() -> list[Row]:
             Row(suite["adapters"].KIND, name, "xlm-roberta", GRAPH_BACKENDS)
             for name in suite["adapters"].NAMES.values()
         ),
+        *(
+            Row(suite["routes"].KIND, name, name.rpartition(" ")[2], engines)
+            for name, engines in _routed(suite).items()
+        ),
         *(Row(suite["kinds_heads"].KIND, name, "xlm-roberta") for name in suite["kinds_heads"].CASES),
         *(Row(measured.JOINT, name, "clip") for name in ("pictures", "texts")),
         *(Row(measured.JOINT, f"{name} of SigLIP", "siglip") for name in ("pictures", "texts")),
         *(Row(measured.SOUNDS, name, "clap") for name in ("sounds cut", "sounds fused", "texts")),
     ]
+
+
+def _routed(suite: dict) -> dict[str, tuple[str, ...]]:
+    pairs = suite["routes"].PAIRS
+    return {case: tuple(engine for name, engine in pairs if name == case) for case, _ in pairs}

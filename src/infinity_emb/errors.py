@@ -5,7 +5,8 @@
     InfinityError
     ├── RequestError                     the caller's input is at fault
     │   ├── InvalidInputError            a value is wrong, missing or of the wrong type
-    │   │   └── DimensionsError          `dimensions` outside 1..native
+    │   │   ├── DimensionsError          `dimensions` outside 1..native
+    │   │   └── TextRouteError           nothing says which of the model's routes a text takes, or there is none such
     │   ├── InputTooLargeError           more items, characters or bytes than allowed
     │   ├── ModelNotFoundError           no model is served under that name
     │   ├── CapabilityError              the model cannot do that task or modality
@@ -58,6 +59,10 @@ class InvalidInputError(RequestError, ValueError):
 
 class DimensionsError(InvalidInputError):
     """`dimensions` is outside what the model offers."""
+
+
+class TextRouteError(InvalidInputError):
+    """The model computes texts by several routes, and the request names none, or one that it has not."""
 
 
 class InputTooLargeError(RequestError, ValueError):

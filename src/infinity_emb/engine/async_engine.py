@@ -20,6 +20,7 @@ from infinity_emb.engine.kinds import VERBS, KindsFace
 from infinity_emb.engine.loader import LoadedModel, load
 from infinity_emb.engine.media_face import Towers, capabilities_of, stop_at_once
 from infinity_emb.engine.overload import overload_of
+from infinity_emb.engine.routes import RouteEngines
 from infinity_emb.engine.runtime import ModelRuntime
 from infinity_emb.engine.usage import usage_of
 from infinity_emb.engine.vectors import activate, check_dimensions, finish_vectors, sigmoid
@@ -27,7 +28,6 @@ from infinity_emb.errors import (
     BackendError,
     CapabilityError,
     DeadlineExceededError,
-    InvalidInputError,
     NotReadyError,
     OutOfMemoryError,
     RequestError,
@@ -49,12 +49,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from infinity_emb.backends.base import Arrays
-    from infinity_emb.engine.cache import CacheCounts
+    from infinity_emb.engine.cache import CacheCounts, EmbeddingCache
     from infinity_emb.engine.heads import Names
     from infinity_emb.models.features import Features
     from infinity_emb.scheduler.measures import BatchMeasures
     from infinity_emb.scheduler.waiting import Waiting
-    from infinity_emb.types import EmbeddingDtype, FloatArray, ModelCard, TextInput, TextOptions, TokenInfo
+    from infinity_emb.types import EmbeddingDtype, FloatArray, ModelCard, TextInput, TextOptions
 
 PREPROCESS_THREADS = 2
 STOP_GRACE_S = 30.0
@@ -84,9 +84,19 @@ class AsyncEmbeddingEngine(KindsFace):
             engine_args = EngineArgs(**options)
         elif options:
             raise TypeError(f"give EngineArgs or single options, not both: {', '.join(options)}")
-        self.engine_args = engine_args
-        self._model: LoadedModel = load(engine_args)
-        self._cache = make_cache(engine_args, self._model.card, self._model.spec)
+        model = load(engine_args)
+        self._adopt(engine_args, model, make_cache(engine_args, model.card, model.spec))
+
+    def _adopt(self, engine_args: EngineArgs, model: LoadedModel, cache: EmbeddingCache | None) -> None:
+        """Become the engine of a loaded model, which owns it from here on."""
+        self.engine_args, self._cache = engine_args, cache
+        self._model = replace(model, routes={})
+        engines: dict[str, AsyncEmbeddingEngine] = {}
+        for name, other in model.routes.items():
+            engine = engines[name] = AsyncEmbeddingEngine.__new__(AsyncEmbeddingEngine)
+            own_cache = None if cache is None else cache.of_route(name)
+            engine._adopt(engine_args, other, own_cache)  # noqa: SLF001 - of this very class
+        self._routes = RouteEngines(model.spec, engines)
         self._runtime: ModelRuntime | None = None
         self._preprocessing: ThreadPoolExecutor | None = None
         self._turn = threading.Lock()  # no asyncio lock: an engine may be used by one event loop after another
@@ -115,18 +125,20 @@ class AsyncEmbeddingEngine(KindsFace):
     @property
     def is_healthy(self) -> bool:
         """Whether a request sent now can be answered."""
-        return self.is_running and all(runtime.alive for runtime in self._runtimes)
+        return self.is_running and all(runtime.alive for runtime in self.runtimes)
 
     @property
     def restarts(self) -> int:
         """How often a worker that died or hung was replaced since the engine started."""
-        return sum(runtime.restarts for runtime in self._runtimes)
+        return sum(runtime.restarts for runtime in self.runtimes)
 
     @property
-    def _runtimes(self) -> list[ModelRuntime]:
-        """That of texts, then those of other modalities; empty unless the engine runs."""
+    def runtimes(self) -> list[ModelRuntime]:
+        """That of texts, then those of other routes and modalities; empty unless the engine runs."""
         runtime, towers = self._runtime, self._towers
-        return [] if runtime is None else [runtime, *(() if towers is None else towers.runtimes)]
+        if runtime is None:
+            return []
+        return [runtime, *self._routes.runtimes, *(() if towers is None else towers.runtimes)]
 
     @property
     def cache_counts(self) -> CacheCounts | None:
@@ -167,6 +179,7 @@ class AsyncEmbeddingEngine(KindsFace):
                 if args.model_warmup:
                     runtime.warm_up(model.spec.max_length)
                 towers.start(warm=args.model_warmup)
+                self._routes.start()
             except BaseException:
                 runtime.stop(0.0)
                 raise
@@ -183,6 +196,7 @@ class AsyncEmbeddingEngine(KindsFace):
             if runtime is None or pool is None or self._finalizer is None:
                 return
             self._finalizer.detach()
+            self._routes.stop(grace_s)
             states, self._token_states = self._token_states, None
             if states is not None:
                 states.stop(grace_s)
@@ -201,6 +215,7 @@ class AsyncEmbeddingEngine(KindsFace):
         self.stop()
         if self._cache is not None:
             self._cache.close()
+        self._routes.close()
         self._model.close()
 
     async def __aenter__(self) -> AsyncEmbeddingEngine:  # noqa: PYI034 - the original's users read the class name
@@ -226,6 +241,9 @@ class AsyncEmbeddingEngine(KindsFace):
             BackendError: The model failed on an item.
         """
         self._require(Task.EMBED)
+        other, options = self._routes.choose(options)
+        if other is not None:
+            return await other.embed_result(inputs, options, call)
         check_dimensions(self._model.spec, options.dimensions)
         if options.average_long:
             return await self._embed_long(inputs, options, call)
@@ -290,19 +308,13 @@ class AsyncEmbeddingEngine(KindsFace):
         """Smaller number formats of float32 vectors `[n, dim]`; see `models.quantize`."""
         return quantize(vectors, dtype)
 
-    def tokenize(
-        self, texts: Sequence[str], *, add_special_tokens: bool = True, prompt_name: str | None = None
-    ) -> list[list[TokenInfo]]:
-        """Tokens of each text with their places in bytes, not truncated."""
-        return self._model.preprocessor.tokenize(texts, add_special_tokens=add_special_tokens, prompt_name=prompt_name)
-
     def decode(self, ids: Sequence[Sequence[int]], *, skip_special_tokens: bool = True) -> list[str]:
         """Text of each list of the model's token ids."""
         return self._model.preprocessor.decode(ids, skip_special_tokens=skip_special_tokens)
 
     def overload_status(self) -> OverloadStatus:
         """How full the waiting line is."""
-        return overload_of(self._runtimes)
+        return overload_of(self.runtimes)
 
     def batch_measures(self) -> BatchMeasures | None:
         """What was counted of batches since the start; None unless the engine runs."""
@@ -311,11 +323,11 @@ class AsyncEmbeddingEngine(KindsFace):
 
     def waiting_line(self, limit: int) -> list[Waiting]:
         """The first requests that wait, most urgent class first."""
-        return [one for runtime in self._runtimes for one in runtime.waiting_line(limit)][:limit]
+        return [one for runtime in self.runtimes for one in runtime.waiting_line(limit)][:limit]
 
     def busy_s(self) -> float:
         """How long the longest-running batch has been computing."""
-        return max((runtime.busy_s() for runtime in self._runtimes), default=0.0)
+        return max((runtime.busy_s() for runtime in self.runtimes), default=0.0)
 
     def is_overloaded(self) -> bool:
         """Whether a request sent now would be refused."""
@@ -330,20 +342,6 @@ class AsyncEmbeddingEngine(KindsFace):
                 f"Send this request to a model that can {VERBS[task]}. {card.extra.get('withheld', '')}".rstrip(),
                 param="model",
             )
-
-    def _label_features(self, inputs: Sequence[TextInput | tuple[str, str]], options: ScoreOptions) -> list[Features]:
-        """Texts and pairs may be mixed; each keeps its place."""
-        preprocessor = self._model.preprocessor
-        pairs = [item for item in inputs if isinstance(item, tuple)]
-        if self._model.spec.judge is not None and len(pairs) < len(inputs):
-            raise InvalidInputError(
-                "This model scores a query with a document and nothing else; send pairs, or use /rerank.", param="input"
-            )
-        if not pairs:
-            return preprocessor.texts([item for item in inputs if not isinstance(item, tuple)], options.text)
-        texts = iter(preprocessor.texts([item for item in inputs if not isinstance(item, tuple)], options.text))
-        paired = iter(preprocessor.text_pairs(pairs, options.text))
-        return [next(paired) if isinstance(item, tuple) else next(texts) for item in inputs]
 
     async def _preprocess(
         self, inputs: Sequence[Any], make: Callable[[], list[Features]], call: Call | None

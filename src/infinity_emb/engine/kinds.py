@@ -17,7 +17,7 @@ from infinity_emb.engine.token_states import TokenStates, token_view
 from infinity_emb.engine.usage import usage_of
 from infinity_emb.engine.vectors import check_dimensions, finish_vectors, sigmoid
 from infinity_emb.engine.words import weigh_words
-from infinity_emb.errors import BackendError, CapabilityError, InputTooLargeError
+from infinity_emb.errors import BackendError, CapabilityError, InputTooLargeError, InvalidInputError
 from infinity_emb.models.preprocess.late import asks
 from infinity_emb.models.preprocess.text import TextPreprocessor
 from infinity_emb.models.safetensors_file import load_tensor
@@ -30,6 +30,7 @@ from infinity_emb.types import (
     ScoreResult,
     SparseResult,
     Task,
+    TextOptions,
     Usage,
 )
 
@@ -37,8 +38,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from infinity_emb.engine.loader import LoadedModel
+    from infinity_emb.engine.routes import RouteEngines
     from infinity_emb.models.features import Features
-    from infinity_emb.types import Call, FloatArray, TextInput
+    from infinity_emb.types import Call, FloatArray, TextInput, TokenInfo
 
 
 Made = TypeVar("Made")
@@ -59,6 +61,7 @@ class KindsFace(MediaFace):
     _model: LoadedModel
     _token_states: TokenStates | None = None
     _query_weights: FloatArray | None = None
+    _routes: RouteEngines
 
     @abstractmethod
     async def _preprocess(
@@ -104,6 +107,9 @@ class KindsFace(MediaFace):
 
         Raises: as `embed_result`.
         """
+        other, options = self._routes.choose(options)
+        if other is not None:
+            return await other.multi_vector_result(inputs, options, call)
         spec = self._model.spec
         if spec.heads is not None and spec.heads.multi_vector is not None:
             return _made((await self.several_result(inputs, ["multi_vector"], options, call)).multi_vector)
@@ -198,6 +204,9 @@ class KindsFace(MediaFace):
             RequestError: A document is longer than the model reads, or a chunk has no token.
         """
         self._require(Task.EMBED)
+        other, options = self._routes.choose(options)
+        if other is not None:
+            return await other.chunks_result(documents, options, call)
         spec, preprocessor = self._model.spec, self._model.preprocessor
         check_dimensions(spec, options.dimensions)
         check_late_chunking(spec, self.card.served_name)
@@ -215,6 +224,14 @@ class KindsFace(MediaFace):
         tokens = await self._tokens(features, call)
         outputs = embed_spans(spec, tokens, spans)
         return ChunkResult(finish_vectors(outputs, spec, options), spans, usage_of(features))
+
+    def tokenize(
+        self, texts: Sequence[str], *, add_special_tokens: bool = True, prompt_name: str | None = None
+    ) -> list[list[TokenInfo]]:
+        """Tokens of each text with their places in bytes, not truncated."""
+        other, read = self._routes.choose_text(TextOptions(prompt_name=prompt_name))
+        preprocessor = self._model.preprocessor if other is None else other._model.preprocessor  # noqa: SLF001 - own
+        return preprocessor.tokenize(texts, add_special_tokens=add_special_tokens, prompt_name=read.prompt_name)
 
     async def _embed_long(self, inputs: Sequence[TextInput], options: EmbedOptions, call: Call | None) -> EmbedResult:
         """Vectors of texts of any length: the mean over the pieces that fit, weighted by their tokens."""
@@ -264,6 +281,20 @@ class KindsFace(MediaFace):
             scores = (scores + 1.0) / 2.0 if spec.normalized else sigmoid(scores)
         usage = usage_of(features)
         return ScoreResult(scores, Usage(usage.prompt_tokens, tuple(n - 1 for n in usage.truncated if n)))
+
+    def _label_features(self, inputs: Sequence[TextInput | tuple[str, str]], options: ScoreOptions) -> list[Features]:
+        """Texts and pairs may be mixed; each keeps its place."""
+        preprocessor = self._model.preprocessor
+        pairs = [item for item in inputs if isinstance(item, tuple)]
+        if self._model.spec.judge is not None and len(pairs) < len(inputs):
+            raise InvalidInputError(
+                "This model scores a query with a document and nothing else; send pairs, or use /rerank.", param="input"
+            )
+        if not pairs:
+            return preprocessor.texts([item for item in inputs if not isinstance(item, tuple)], options.text)
+        texts = iter(preprocessor.texts([item for item in inputs if not isinstance(item, tuple)], options.text))
+        paired = iter(preprocessor.text_pairs(pairs, options.text))
+        return [next(paired) if isinstance(item, tuple) else next(texts) for item in inputs]
 
     async def _tokens(self, features: list[Features], call: Call | None) -> list[FloatArray]:
         """A matrix `[tokens, dim]` for each input, special tokens included."""

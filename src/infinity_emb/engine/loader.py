@@ -21,8 +21,9 @@ from infinity_emb.engine.fidelity.media_probes import media_features
 from infinity_emb.engine.fidelity.probes import probe_features
 from infinity_emb.engine.fidelity.record import Records
 from infinity_emb.engine.fit import fitting
+from infinity_emb.engine.routes import load_routes
 from infinity_emb.engine.tower import LoadedTower
-from infinity_emb.errors import LoadError, NotComputedError
+from infinity_emb.errors import ConfigurationError, LoadError, NotComputedError
 from infinity_emb.models.dummy import DummyPreprocessor, dummy_spec
 from infinity_emb.models.fingerprint import Fingerprints
 from infinity_emb.models.hub import HubSettings, Wanted, resolve
@@ -60,6 +61,7 @@ class LoadedModel:
         card: What it says about itself.
         towers: What it reads beside text.
         renew: Loads the backend of one replica (by number) again, or of another view of the checkpoint.
+        routes: The other routes that texts may take, by name; this is the default one.
     """
 
     spec: ModelSpec
@@ -68,12 +70,15 @@ class LoadedModel:
     card: ModelCard
     renew: Callable[..., Backend]
     towers: dict[Modality, LoadedTower] = field(default_factory=dict)
+    routes: dict[str, LoadedModel] = field(default_factory=dict)
 
     def close(self) -> None:
         """Give memory and devices back."""
         _close(self.backends)
         for tower in self.towers.values():
             _close(tower.backends)
+        for model in self.routes.values():
+            model.close()
 
 
 def load(args: EngineArgs) -> LoadedModel:
@@ -100,14 +105,34 @@ def load(args: EngineArgs) -> LoadedModel:
 
 def _load(args: EngineArgs, wanted: Wanted, *, export: bool) -> LoadedModel:
     """Load with what was fetched; `export` allows a graph to be made through torch."""
+    dummy = choose_engine(args.engine, args.device) is InferenceEngine.DUMMY
+    spec = dummy_spec(args.model_name_or_path, args.task) if dummy else _read(args, wanted)
+    if spec.routes is None:
+        model = _load_spec(spec, args, export=export)
+    elif args.onnx_file is not None:
+        raise ConfigurationError(
+            "--onnx-file does not apply to a model of several routes, each of which has a graph of its own. Leave it "
+            "out.",
+            param="onnx_file",
+        )
+    else:
+        model = load_routes(spec.routes, partial(_load_spec, args=args, export=export))
+    try:
+        _check_fingerprint(args, str(model.card.extra["fingerprint"]))
+    except BaseException:
+        model.close()
+        raise
+    return model
+
+
+def _load_spec(spec: ModelSpec, args: EngineArgs, *, export: bool) -> LoadedModel:
+    """Load what has one way for texts."""
     started_s = time.perf_counter()
     engine = choose_engine(args.engine, args.device)
     preprocessor: TextPreprocessor | DummyPreprocessor
     if engine is InferenceEngine.DUMMY:
-        spec = dummy_spec(args.model_name_or_path, args.task)
         preprocessor = DummyPreprocessor(spec)
     else:
-        spec = _read(args, wanted)
         preprocessor = make_preprocessor(spec)
         engine = _suited(engine, args, spec)
     limits = MediaLimits(pixels=args.max_image_pixels)
@@ -127,7 +152,6 @@ def _load(args: EngineArgs, wanted: Wanted, *, export: bool) -> LoadedModel:
             for modality, reader in readers.items():
                 towers[modality] = views.load_tower(media_view(spec, modality), reader)
             fingerprint = fingerprints.of(_formats(chosen, towers), chosen.attempt.onnx_file)
-            _check_fingerprint(args, fingerprint)
         except BaseException:
             for backends in (chosen.backends, *(tower.backends for tower in towers.values())):
                 _close(backends)

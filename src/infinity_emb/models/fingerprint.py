@@ -32,7 +32,10 @@ _OLDER_TOKENIZER_FILES = ("vocab.json", "merges.txt")  # read where there is no 
 _IDLE_KEYS = frozenset({"transformers_version", "torch_dtype", "dtype", "use_cache", "name_or_path", "architectures"})
 # Fields of the specification that name places, or are facts for people.
 _IDLE_FIELDS = frozenset(
-    {"checkpoint", "folder", "config", "weights", "notes", "withheld", "architecture", "similarity_fn", "reads"}
+    {
+        *("checkpoint", "folder", "config", "weights", "notes", "withheld", "architecture", "similarity_fn", "reads"),
+        *("routes", "route"),  # of each route a fingerprint is taken
+    }
 )
 # Those that came after the first fingerprints were given out; they count where they say something.
 _LATER_FIELDS = frozenset({"adapters", "heads", "media", "words"})

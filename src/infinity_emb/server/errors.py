@@ -123,6 +123,7 @@ TABLE: dict[type[BaseException], Fault] = {
     ForbiddenError: Fault(403, "permission_error", "not_allowed", 403, "Unauthorized"),
     RateLimitedError: Fault(429, "rate_limit_error", "rate_limited", 429, "Overloaded"),
     errors.DimensionsError: Fault(400, _INVALID, "invalid_dimensions", 422, "Validation"),
+    errors.TextRouteError: Fault(422, _INVALID, "text_route_missing", 422, "Validation"),
     errors.MediaError: Fault(400, _INVALID, "invalid_media", 422, "Validation"),
     errors.InvalidInputError: Fault(400, _INVALID, "invalid_value", 422, "Validation"),
     errors.InputTooLargeError: Fault(400, _INVALID, "input_too_large", 422, "Validation"),

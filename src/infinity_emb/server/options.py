@@ -200,20 +200,27 @@ def _truncation(fields: TextFields) -> tuple[bool, Side | None]:
 
 
 def _input_type(fields: TextFields, engine: AsyncEmbeddingEngine) -> tuple[InputType | None, str | None]:
-    """Kind of input and prompt name; a word that is neither is ignored, unless the model has adapters for tasks.
+    """Kind of input and prompt name; a word that is neither is ignored, unless the model has adapters or routes.
 
     Raises:
         SchemaError: There is none for that task.
     """
     word = fields.input_type or fields.task
-    if word is None or fields.prompt_name is not None:
+    routes = str(engine.card.extra.get("routes", ""))
+    if word is None or (fields.prompt_name is not None and not routes):
         return None, fields.prompt_name
     kind = _INPUT_TYPES.get(word.lower())
+    if fields.prompt_name is not None:
+        if kind is None:
+            raise _not_one_of("task" if fields.input_type is None else "input_type", word, ("query", "document"))
+        return kind, fields.prompt_name
     if kind is None and word in engine.card.prompts:
         return None, word
     if kind is None and _TASK_OF.get(word.lower()) in engine.card.prompts:
         return None, _TASK_OF[word.lower()]
-    adapters = str(engine.card.extra.get("adapters", ""))
+    if kind is None and word in routes.split(", "):
+        return None, word
+    adapters = str(engine.card.extra.get("adapters", "")) or routes
     if kind is None and adapters:  # without one the model would compute other vectors than were asked for
         raise _not_one_of("task" if fields.input_type is None else "input_type", word, tuple(adapters.split(", ")))
     return kind, None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,12 +54,19 @@ class EmbeddingCache:
             name = args.vector_disk_cache_path.replace("/", "_")
             disk = DiskCache(folder / "vectors" / f"{name}.sqlite", DISK_ENTRIES)
         self._reuse = Reuse(memory, disk)
+        self._identity = identity
         self._keys = KeyMaker(identity, by_name=by_name)
 
     @property
     def counts(self) -> CacheCounts:
         """Hits and misses since the engine was made."""
         return self._reuse.counts
+
+    def of_route(self, name: str) -> EmbeddingCache:
+        """The same memory and file for another route of the model, whose vectors have keys of their own."""
+        route = copy(self)
+        route._keys = KeyMaker(f"{self._identity} {name}")  # noqa: SLF001 - of this very class
+        return route
 
     async def outputs(
         self, inputs: Sequence[TextInput], prompt: str, options: TextOptions, embed: Embed

@@ -29,6 +29,7 @@ _OWN_KINDS = {
     "sparse": "is a sparse encoder",
     "media": "reads media beside text",
     "adapters": "has adapters for tasks",
+    "route": "has several routes",
 }
 
 

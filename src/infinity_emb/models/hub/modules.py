@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 MODULES_FILE = "modules.json"
 _COPIES = frozenset({"onnx", "openvino"})  # folders of converted copies, which are no modules
+_ROUTERS = ("Router", "Asym")
+_OF_MODULES = (["config.json"], ["model.safetensors"])
 _WEIGHTLESS = frozenset({"BoW", "Dropout", "Normalize"})
 # Last part of a module's type → files without which it cannot work; other types may do without any.
 _REQUIRED = {
@@ -58,16 +60,17 @@ def module_folders(modules_json: bytes, names: Collection[str] = ()) -> tuple[st
 
     Args:
         modules_json: The file.
-        names: Every file of the repository; the modules of a Router are the folders in its own that hold a config.json.
+        names: Every file of the repository; the modules of a Router are the folders in its own that hold a config.json
+            or weights.
 
     Raises:
         CheckpointError: The file is not a list of modules, or a folder lies outside the repository.
     """
     modules = _modules(modules_json)
     folders = [folder for folder, _ in modules if folder]
-    for start in (f"{folder}/" if folder else "" for folder, kind in modules if kind == "Router"):
+    for start in (f"{folder}/" if folder else "" for folder, kind in modules if kind in _ROUTERS):
         inside = (name[len(start) :].split("/") for name in names if name.startswith(start))
-        folders += [start + parts[0] for parts in inside if parts[1:] == ["config.json"] and parts[0] not in _COPIES]
+        folders += [start + parts[0] for parts in inside if parts[1:] in _OF_MODULES and parts[0] not in _COPIES]
     return tuple(dict.fromkeys(folders))
 
 

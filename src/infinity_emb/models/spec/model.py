@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from infinity_emb.models.spec.layer_mean import LayerMeanSpec
     from infinity_emb.models.spec.media import MediaSpec
     from infinity_emb.models.spec.recurrent import RecurrentSpec
+    from infinity_emb.models.spec.routed import RoutesSpec
     from infinity_emb.models.spec.sparse import SparseSpec
     from infinity_emb.models.spec.static import StaticSpec
     from infinity_emb.models.spec.token_heads import HeadsSpec
@@ -157,6 +158,8 @@ class ModelSpec:
         adapters: Tasks that it has an adapter for, in the order of its weights; each is also the name of a prompt.
         heads: What it gives beside the dense vector from the same token states, else None.
         words: How texts become whole words, else None.
+        routes: The routes that a text may take, this being the default or the first; None if there is but one.
+        route: Name of the route that this is, else "".
         notes: Facts worth showing at start-up, such as a guessed pooling.
         withheld: What the repository holds but may not be read, and how to allow it; empty if there is nothing.
     """
@@ -191,6 +194,8 @@ class ModelSpec:
     heads: HeadsSpec | None = None
     filling: Filling | None = None
     words: WordSplit | None = None
+    routes: RoutesSpec | None = None
+    route: str = ""
     notes: tuple[str, ...] = ()
     withheld: str = ""
 

@@ -13,7 +13,7 @@ from infinity_emb.models.spec.files import check_inside, join
 from infinity_emb.models.spec.layers import TOKENS, acts_on, read_dense, read_layer_norm, read_normalize
 from infinity_emb.models.spec.model import DenseSpec, NormalizeSpec, PoolingMode, PoolingSpec
 from infinity_emb.models.spec.pooling import read_pooling
-from infinity_emb.models.spec.router import DOCUMENT, QUERY, read_routes
+from infinity_emb.models.spec.router import DOCUMENT, FORMER, QUERY, ROUTER, read_routes
 from infinity_emb.models.spec.token_chain import (
     CONVOLUTION,
     LAYER_MEAN,
@@ -40,7 +40,8 @@ OTHER_KINDS = (
     STATIC,
     WORDS,
     BAG,
-    "Router",
+    ROUTER,
+    FORMER,
     "SparseStaticEmbedding",
     "LogitScore",
     "MLMTransformer",
@@ -85,7 +86,7 @@ def read_entries(repository: Repository) -> tuple[ModuleEntry, ...] | None:
         raise CheckpointError(f"{FILE}: expected a list with at least one module.", param=FILE)
     aliases = _ALIASES | ({ADAPTED: _TRANSFORMER} if is_adapted(repository) else {})
     entries = tuple(_entry(position, row, aliases) for position, row in enumerate(rows))
-    if len(entries) == 1 and entries[0].kind == "Router":
+    if len(entries) == 1 and entries[0].kind == ROUTER:
         return _document_route(repository, entries[0].folder)
     transformers = sum(entry.kind in _FIRST for entry in entries)
     if entries[0].kind not in _FIRST or transformers != 1:
@@ -152,7 +153,14 @@ def _entry(position: int, row: Any, aliases: Mapping[str, str] = _ALIASES) -> Mo
 
 def _document_route(repository: Repository, folder: str) -> tuple[ModuleEntry, ...]:
     """The modules of a Router's route for documents, and behind them that of its route for queries."""
-    routes = read_routes(repository, folder)
+    found = read_routes(repository, folder)
+    routes = found.modules
+    if set(routes) != {QUERY, DOCUMENT} or found.default != DOCUMENT:
+        raise CheckpointError(
+            f"{found.file}: structure: the routes {', '.join(sorted(routes))} of a sparse encoder with the default "
+            f"{found.default} are not supported. Supported: query and document with the default document.",
+            param=f"{found.file}:structure",
+        )
     entries = [
         _entry(position, {"type": kind, "path": place})
         for position, (kind, place) in enumerate([*routes[DOCUMENT], *routes[QUERY]])

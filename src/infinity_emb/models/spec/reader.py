@@ -18,6 +18,7 @@ from infinity_emb.models.spec.model import Activation, ModelSpec, PoolingMode
 from infinity_emb.models.spec.modules import FILE as MODULES_FILE
 from infinity_emb.models.spec.modules import override_mode, plain_chain, read_chain
 from infinity_emb.models.spec.parts import Parts, make_spec, read_parts
+from infinity_emb.models.spec.routed import find_routes, join_routes
 from infinity_emb.models.spec.scorer import SUFFIX, Scorer, read_scorer
 from infinity_emb.models.spec.sparse import is_sparse, read_sparse
 from infinity_emb.models.spec.static import read_static
@@ -50,6 +51,15 @@ def read_spec(
             cannot do the task. `param` names the file, and the field where there is one.
     """
     repository = Repository(checkpoint, allow_pickle)
+    found = find_routes(repository)
+    if found is None:
+        return _read_chain(repository, task, pooling)
+    views, routes = found
+    return join_routes(routes, {name: _read_chain(view, task, pooling) for name, view in views.items()})
+
+
+def _read_chain(repository: Repository, task: Task | None, pooling: PoolingMethod) -> ModelSpec:
+    """What has one chain of modules, or none."""
     own = read_static(repository, task, pooling) or read_words(repository, task, pooling)
     return own or _read_transformer(read_parts(repository), task, pooling)
 
