@@ -53,6 +53,7 @@ class Replica:
         self._on_death: Callable[[], None] | None = None
         self._worker = Worker(name, dispatcher, runner)
         self._hung: Worker | None = None
+        self._former: list[Worker] = []
         self._restarted_s = float("-inf")
         self._delay_s = 0.0
         self.restarts = 0
@@ -86,6 +87,7 @@ class Replica:
 
     def check(self, now_s: float) -> None:
         """Answer for a worker that hangs; replace one that died, or that hangs if there is a fresh runner for it."""
+        self._look_at_former()
         if self.alive:
             if now_s - self._restarted_s > STEADY_S:
                 self._delay_s = 0.0
@@ -95,10 +97,17 @@ class Replica:
             if self._hung is not self._worker:
                 _log.critical("%s has computed one batch for %.0f s; giving it up", self._name, self._worker.busy_s())
                 self._hung = self._worker
-            self._worker.abandon(NotReadyError("The model hung while it computed this request.", retry_after_s=1))
+            self._worker.abandon(_hung_error())
         if now_s < self.next_try_s() or (hangs and self._renew is None):
             return
         self._replace(now_s, hangs=hangs)
+
+    def _look_at_former(self) -> None:
+        """Answer for those replaced: one may have come back while the next was loaded, taken more and hung again."""
+        self._former = [worker for worker in self._former if worker.alive]
+        for worker in self._former:
+            if worker.busy_s() > self._hang_limit_s:
+                worker.abandon(_hung_error())
 
     def _replace(self, now_s: float, *, hangs: bool) -> None:
         self._restarted_s = now_s
@@ -110,8 +119,13 @@ class Replica:
                 _log.critical("%s cannot be brought up again: %s", self._name, error, exc_info=error)
                 return
             self._worker.retire()
+            self._former.append(self._worker)
             self._hung = None  # it holds the old model
         self._worker = Worker(self._name, self._dispatcher, self._runner, self._on_death)
         self.restarts += 1
         _log.warning("%s restarted (%d times so far)", self._name, self.restarts)
         self._worker.start()
+
+
+def _hung_error() -> NotReadyError:
+    return NotReadyError("The model hung while it computed this request.", retry_after_s=1)

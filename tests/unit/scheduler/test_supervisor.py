@@ -21,6 +21,8 @@ class Rig:
 
     def __init__(self, *, replicas=1, renew=False):
         self.dispatcher = dispatcher_of(max_items=1)
+        self.looked_ahead = threading.Event()  # a worker that computes has looked for its next batch
+        self._take, self.dispatcher.take = self.dispatcher.take, self.take
         self.backends = [StubBackend() for _ in range(replicas)]
         self.renewed = []
         self.renew_error = None
@@ -41,6 +43,12 @@ class Rig:
             raise self.renew_error
         self.renewed.append(StubBackend())
         return Runner(self.renewed[-1])
+
+    def take(self, *, wait):
+        batch = self._take(wait=wait)
+        if not wait:
+            self.looked_ahead.set()
+        return batch
 
     def submit(self, *items):
         request = request_of(*items)
@@ -153,7 +161,7 @@ def test_a_hung_worker_is_replaced_by_one_on_a_fresh_backend_if_there_can_be_one
     rig = rig_of(renew=True)
     hanging = rig.submit([HANG])
     rig.supervisor.start()
-    assert rig.backends[0].entered.acquire(timeout=WAIT_S)
+    assert rig.looked_ahead.wait(WAIT_S)  # so that the next request is the successor's
     waiting = rig.submit([2])
     rig.pretend_hours()
     rig.supervisor.look(time.monotonic())
@@ -166,6 +174,38 @@ def test_a_hung_worker_is_replaced_by_one_on_a_fresh_backend_if_there_can_be_one
     rig.submit([3]).future.result(WAIT_S)
     assert rig.backends[0].batches == [[HANG]]
     assert hanging.future.answers == 1
+
+
+def test_a_worker_that_comes_back_and_hangs_again_while_its_successor_is_loaded_is_answered_for(rig_of):
+    rig = rig_of(renew=True)
+    old, load = rig.backends[0], rig.renew
+    second = []
+
+    def load_slowly():
+        come_back()
+        old.gate.set()
+        rig.submit([2]).future.result(WAIT_S)
+        assert old.entered.acquire(timeout=WAIT_S)
+        old.gate.clear()
+        second.append(rig.submit([HANG]))
+        assert old.entered.acquire(timeout=WAIT_S)
+        rig.pretend_hours()
+        return load()
+
+    rig.replicas[0]._renew = load_slowly
+    rig.submit([HANG])
+    rig.replicas[0].start(lambda: None)  # without the supervisor's thread: this one looks
+    assert old.entered.acquire(timeout=WAIT_S)
+    come_back = rig.pretend_hours()
+    rig.supervisor.look(time.monotonic())
+    assert rig.supervisor.alive
+    assert second[0].future.answers == 0
+    rig.supervisor.look(time.monotonic())
+    assert "hung" in str(second[0].future.exception(WAIT_S))
+    old.gate.set()
+    rig.submit([3]).future.result(WAIT_S)
+    assert rig.renewed[0].batches == [[3]]
+    assert second[0].future.answers == 1
 
 
 def test_a_backend_that_cannot_be_loaded_again_is_tried_later_and_the_model_stays_down(rig_of):
@@ -190,17 +230,8 @@ def test_a_backend_that_cannot_be_loaded_again_is_tried_later_and_the_model_stay
 def test_one_hung_replica_of_two_leaves_the_model_up(rig_of):
     rig = rig_of(replicas=2)
     hanging = rig.submit([HANG])
-    took_ahead, take = threading.Event(), rig.dispatcher.take
-
-    def told(*, wait):
-        batch = take(wait=wait)
-        if not wait:  # the hung worker has looked for a batch ahead and found none
-            took_ahead.set()
-        return batch
-
-    rig.dispatcher.take = told
     rig.supervisor.start()
-    assert took_ahead.wait(WAIT_S)
+    assert rig.looked_ahead.wait(WAIT_S)  # and found nothing
     hung = next(number for number, backend in enumerate(rig.backends) if backend.batches)
     rig.pretend_hours(hung)
     rig.supervisor.look(time.monotonic())
