@@ -15,8 +15,9 @@ _OWN_CHOICE = ("MALLOC_ARENA_MAX", "GLIBC_TUNABLES")
 def bound_arenas() -> bool:
     """Let the threads share as many arenas as there are cores, where glibc would open eight a core.
 
-    What one thread frees into its arena no other arena can use, so each of them grows to its own peak: half an hour of
-    mixed work ended 2 % of the resident memory higher. No more threads than cores run at once, so few ever meet.
+    What one thread frees into its arena no other arena can use, so each of them grows to its own peak: ten minutes of
+    mixed work on a tiny model left 167 MB resident, and 159 MB with an arena a core. No more threads than cores run at
+    once, so few ever meet.
 
     Returns:
         Whether the bound holds: not with another C library, nor if the operator's environment makes the choice.
