@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from infinity_emb.errors import CheckpointError
+from infinity_emb.types import Task
+
 if TYPE_CHECKING:
     from infinity_emb.models.spec.files import ConfigFile
 
@@ -42,6 +45,21 @@ def read_family(saved: ConfigFile) -> str:
         CheckpointError: Another one.
     """
     return saved.choice("model_type", _FAMILIES, EMBEDDER)
+
+
+def check_embeds(saved: ConfigFile, task: Task | None, what: str, file: str) -> None:
+    """Raise unless an embedder is wanted of what gives vectors of texts alone; `file` says that it is there.
+
+    Raises:
+        CheckpointError: Another family or task.
+    """
+    family = read_family(saved)
+    if family != EMBEDDER or task not in {None, Task.EMBED}:
+        raise CheckpointError(
+            f"{file}: vectors of texts and nothing else come from {what}: no {family}, and not the task "
+            f"{task or Task.EMBED}. Serve the model without --task.",
+            param=file,
+        )
 
 
 def read_prompts(saved: ConfigFile) -> Prompts:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from infinity_emb.errors import CheckpointError
 from infinity_emb.models.spec.chain import Chain
-from infinity_emb.models.spec.family import EMBEDDER, FILE, Prompts, read_family, read_prompts
+from infinity_emb.models.spec.family import EMBEDDER, FILE, Prompts, check_embeds, read_prompts
 from infinity_emb.models.spec.files import ConfigFile, join
 from infinity_emb.models.spec.model import Activation, NormalizeSpec, PoolingMode, PoolingSpec
 from infinity_emb.models.spec.modules import FILE as MODULES_FILE
@@ -76,13 +76,7 @@ def read_static(repository: Repository, task: Task | None, pooling: PoolingMetho
     if entries is not None and entries[0].kind != STATIC:
         return None
     saved = repository.config(FILE)
-    family = read_family(saved)
-    if family != EMBEDDER or task not in {None, Task.EMBED}:
-        raise CheckpointError(
-            f"{MODULES_FILE}: static embeddings give vectors of texts and nothing else; they cannot be a {family} "
-            f"or do the task {task or Task.EMBED}. Serve them without --task.",
-            param=MODULES_FILE,
-        )
+    check_embeds(saved, task, "static embeddings", MODULES_FILE)
     if override_mode(pooling) not in {None, PoolingMode.MEAN}:
         raise CheckpointError(
             f"--pooling-method {pooling} does not apply to static embeddings, whose vector is the mean of rows. "
@@ -106,7 +100,7 @@ def read_static(repository: Repository, task: Task | None, pooling: PoolingMetho
         options=ConfigFile("", {}, exists=False),
         notes=reading.notes,
     )
-    parts = Parts(repository, saved, family, entries, transformer, folder, weights)
+    parts = Parts(repository, saved, EMBEDDER, entries, transformer, folder, weights)
     prompts = Prompts({}, None) if entries is None else read_prompts(saved)
     scorer = Scorer(Task.EMBED, (), Activation.IDENTITY)
     spec = make_spec(parts, scorer, _chain(repository, config, entries, dim), prompts)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from infinity_emb.errors import CheckpointError
 from infinity_emb.models.spec.bag import read_bag
 from infinity_emb.models.spec.chain import Chain
-from infinity_emb.models.spec.family import EMBEDDER, FILE, read_family, read_prompts
+from infinity_emb.models.spec.family import EMBEDDER, FILE, check_embeds, read_prompts
 from infinity_emb.models.spec.files import ConfigFile, join
 from infinity_emb.models.spec.model import Activation, PoolingMode, PoolingSpec
 from infinity_emb.models.spec.modules import BAG, WORDS, extend_chain, read_entries
@@ -79,13 +79,7 @@ def read_words(repository: Repository, task: Task | None, pooling: PoolingMethod
     if entries is None or entries[0].kind not in {WORDS, BAG}:
         return None
     saved = repository.config(FILE)
-    family = read_family(saved)
-    if family != EMBEDDER or task not in {None, Task.EMBED}:
-        raise CheckpointError(
-            f"{MODULES_FILE}: {entries[0].kind} gives vectors of texts and nothing else; it cannot be a {family} or do "
-            f"the task {task or Task.EMBED}. Serve it without --task.",
-            param=MODULES_FILE,
-        )
+    check_embeds(saved, task, entries[0].kind, MODULES_FILE)
     folder = entries[0].folder
     reading = (_read_table if entries[0].kind == WORDS else _read_bag)(repository, folder)
     chain = reading.chain
@@ -111,7 +105,7 @@ def read_words(repository: Repository, task: Task | None, pooling: PoolingMethod
         options=ConfigFile("", {}, exists=False),
         notes=(note,) if reading.longest > LONGEST_TOKENS else (),
     )
-    parts = Parts(repository, saved, family, entries, transformer, folder, reading.weights)
+    parts = Parts(repository, saved, EMBEDDER, entries, transformer, folder, reading.weights)
     spec = make_spec(parts, Scorer(Task.EMBED, (), Activation.IDENTITY), chain, read_prompts(saved))
     return replace(spec, words=reading.split)
 
