@@ -56,8 +56,8 @@ def check_embeds(saved: ConfigFile, task: Task | None, what: str, file: str) -> 
     family = read_family(saved)
     if family != EMBEDDER or task not in {None, Task.EMBED}:
         raise CheckpointError(
-            f"{file}: vectors of texts and nothing else come from {what}: no {family}, and not the task "
-            f"{task or Task.EMBED}. Serve the model without --task.",
+            f"{file}: a repository of {what} gives vectors of texts and nothing else; it cannot be a {family} or do "
+            f"the task {task or Task.EMBED}. Serve it without --task.",
             param=file,
         )
 
