@@ -9,8 +9,6 @@ import pytest
 
 import tiny
 from infinity_emb.errors import CheckpointError
-from infinity_emb.models.hub.checkpoint import Checkpoint
-from infinity_emb.models.spec import read_spec
 from infinity_emb.models.spec.model import (
     Activation,
     DenseSpec,
@@ -20,6 +18,7 @@ from infinity_emb.models.spec.model import (
     PoolingSpec,
 )
 from infinity_emb.types import PoolingMethod, Task
+from readings import read, refused
 
 RANDOM = np.random.default_rng(0)
 NEW_PATHS = [
@@ -29,17 +28,6 @@ NEW_PATHS = [
     ("3_Dropout", "sentence_transformers.sentence_transformer.modules.dropout.Dropout"),
     ("4_LayerNorm", "sentence_transformers.sentence_transformer.modules.layer_norm.LayerNorm"),
 ]
-
-
-def read(folder, **options):
-    return read_spec(Checkpoint(folder, str(folder), "local folder"), **options)
-
-
-def refused(folder, reason, param=None, **options):
-    with pytest.raises(CheckpointError, match=reason) as caught:
-        read(folder, **options)
-    if param is not None:
-        assert caught.value.param == param
 
 
 def test_an_ordinary_embedder(tmp_path):

@@ -7,9 +7,6 @@ import pytest
 
 import tiny
 import tiny_modules
-from infinity_emb.errors import CheckpointError
-from infinity_emb.models.hub.checkpoint import Checkpoint
-from infinity_emb.models.spec import read_spec
 from infinity_emb.models.spec.bag import BagSpec
 from infinity_emb.models.spec.convolution import ConvolutionSpec
 from infinity_emb.models.spec.model import NormalizeSpec, PoolingMode, PoolingSpec
@@ -17,20 +14,10 @@ from infinity_emb.models.spec.recurrent import RecurrentSpec
 from infinity_emb.models.spec.static import LONGEST_TOKENS
 from infinity_emb.models.spec.token_weights import TokenWeightsSpec, WeighedPoolingSpec
 from infinity_emb.types import Task
+from readings import read, refused
 
 TABLE = "0_WordEmbeddings"
 SPLIT = f"{TABLE}/whitespacetokenizer_config.json"
-
-
-def read(folder, **options):
-    return read_spec(Checkpoint(folder, str(folder), "local folder"), **options)
-
-
-def refused(folder, reason, param=None, **options):
-    with pytest.raises(CheckpointError, match=reason) as caught:
-        read(folder, **options)
-    if param is not None:
-        assert caught.value.param == param
 
 
 @pytest.mark.parametrize("old", [False, True])
